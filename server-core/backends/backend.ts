@@ -1,0 +1,86 @@
+/**
+ * The backend interface: Triton's entry points (TRITONBACKEND_*) as TypeScript. Schedulers and the model life cycle see backends
+ * through this file only.
+ *
+ * Ownership: `execute` is called with a batch and is never called again on the same instance before its promise settled. It must answer
+ * every request exactly once through `respond` or `fail` before it resolves. When it throws, the caller answers every request that was
+ * not answered with that error. The `requests` array is the caller's and only valid during the call.
+ */
+import type { ModelConfig } from '../contract/model-config.ts'
+import type { DataType, ParameterValue, Tensor } from '../contract/inference.ts'
+import type { Logger } from '../logger.ts'
+
+export interface BackendContext {
+  /** `--backend-config=<backend>,<key>=<value>` and the global ones, merged. */
+  readonly backendConfig: Readonly<Record<string, string>>
+  readonly log: Logger
+}
+
+export interface BackendModelContext extends BackendContext {
+  readonly modelName: string
+  readonly modelVersion: number
+  /** Absolute paths. */
+  readonly modelDirectory: string
+  readonly versionDirectory: string
+  /** Normalised config as read; the backend may complete it (see `BackendModel.config`). */
+  readonly config: ModelConfig
+  /** Is auto-completion on? */
+  readonly autoComplete: boolean
+}
+
+export interface BackendInstanceContext {
+  /** `<group>_<index>` */
+  readonly name: string
+  readonly index: number
+  readonly kind: 'KIND_CPU' | 'KIND_GPU' | 'KIND_MODEL'
+  readonly deviceId: number
+}
+
+/** Steady-clock nanoseconds (process.hrtime.bigint() as number) of one execution. */
+export interface ExecutionTimes {
+  readonly executeStart: number
+  readonly computeStart: number
+  readonly computeEnd: number
+  readonly executeEnd: number
+}
+
+/** One request inside a batch, as a backend sees it. */
+export interface BackendRequest {
+  readonly id: string
+  readonly inputs: readonly Tensor[]
+  /** Names of the outputs asked for (all config outputs if none were asked). */
+  readonly requestedOutputs: readonly string[]
+  readonly parameters: Readonly<Record<string, ParameterValue>>
+  /** First dim of the inputs where the model batches, else 1. */
+  readonly batchSize: number
+  readonly isCancelled: boolean
+  respond(outputs: readonly Tensor[], parameters?: Readonly<Record<string, ParameterValue>>): void
+  fail(error: Error): void
+}
+
+export interface BackendModelInstance {
+  /** Runs one batch; returns the times that statistics charge to every request of it. */
+  execute(requests: readonly BackendRequest[]): Promise<ExecutionTimes>
+  /** TRITONBACKEND_ModelInstanceReady: rejects when the instance cannot serve. Absent = ready. */
+  isReady?(): Promise<void>
+  /** Told once when the instance dies outside `execute` (its thread crashed). */
+  onDeath?(listener: (error: Error) => void): void
+  finalize(): Promise<void>
+}
+
+export interface BackendModel {
+  /** The config after completion by the backend. */
+  readonly config: ModelConfig
+  initializeInstance(context: BackendInstanceContext): Promise<BackendModelInstance>
+  finalize(): Promise<void>
+}
+
+export interface Backend {
+  readonly name: string
+  /** Once, on first use. */
+  initialize?(context: BackendContext): Promise<void>
+  finalize?(): Promise<void>
+  initializeModel(context: BackendModelContext): Promise<BackendModel>
+}
+
+export type { DataType }

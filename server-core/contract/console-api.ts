@@ -1,0 +1,211 @@
+/**
+ * The whole agreement between the console window and the server: commands, events, and how they travel.
+ *
+ * Transport: one WebSocket at `/console` on the console port. It is opened with the token: the cookie `npu_console_token` (browser mode)
+ * or the query parameter `token` (desktop). Text frames carry JSON; `Uint8Array` values anywhere in arguments or results travel in binary
+ * frames: a message with bytes is ONE binary frame, laid out as
+ *   u32 little-endian length of the JSON part, JSON part (UTF-8), then the byte chunks one after another,
+ * where each Uint8Array in the JSON is replaced by `{ "$bytes": [offset, length] }`, offset counted from the end of the JSON part.
+ * bigint values travel as `{ "$bigint": "123" }`. See `console-codec.ts`, used by both sides.
+ */
+import type { ErrorValue } from './errors.ts'
+import type { InferenceRequest, InferenceResponse, ModelMetadata } from './inference.ts'
+import type { ModelConfig } from './model-config.ts'
+import type { ModelControlMode, ModelSummary } from './repository.ts'
+import type { ServerSample } from './statistics.ts'
+
+export type LogLevel = 'error' | 'warning' | 'info' | 'verbose'
+
+export interface LogEntry {
+  /** Increases by one per entry. */
+  readonly sequence: number
+  /** Milliseconds since the epoch. */
+  readonly time: number
+  readonly level: LogLevel
+  /** Part of the server that speaks, e.g. 'model-lifecycle'. */
+  readonly source: string
+  /** A fixed sentence. */
+  readonly message: string
+  /** Facts as fields; `model` where the entry is about one. */
+  readonly fields: Readonly<Record<string, string | number | boolean>>
+}
+
+export interface ListeningAddress {
+  readonly address: string
+  readonly port: number
+}
+
+export interface ServerStatus {
+  readonly id: string
+  readonly version: string
+  /** Of this server process: changes when it restarts. */
+  readonly instanceId: string
+  readonly state: 'STARTING' | 'READY' | 'EXITING'
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number
+  readonly controlMode: ModelControlMode
+  readonly repositoryPaths: readonly string[]
+  readonly http: ListeningAddress | null
+  readonly grpc: ListeningAddress | null
+  readonly metrics: ListeningAddress | null
+  readonly console: ListeningAddress | null
+  readonly processId: number
+  readonly nodeVersion: string
+  readonly onnxRuntimeVersion: string | null
+  readonly platform: string
+  readonly cpuCount: number
+  readonly totalMemoryBytes: number
+  /** null: no NPU found. */
+  readonly npuCount: number | null
+}
+
+/** A sample input that lies beside a model under `samples/`. */
+export interface SampleInput {
+  /** Relative to the model directory. */
+  readonly path: string
+  readonly byteSize: number
+  readonly mediaType: string
+}
+
+export interface ModelDetail {
+  readonly summary: ModelSummary
+  /** Null while not loaded. */
+  readonly metadata: ModelMetadata | null
+  /** The normalised config in use; null while not loaded. */
+  readonly config: ModelConfig | null
+  /** config.pbtxt as written, or null where there is none. */
+  readonly configText: string | null
+  /** The config in use in text format; null while not loaded. */
+  readonly effectiveConfigText: string | null
+  readonly samples: readonly SampleInput[]
+  /** Last log entries about this model, oldest first: the excerpt behind a failure. */
+  readonly log: readonly LogEntry[]
+}
+
+export interface InferenceTiming {
+  readonly queueNanoseconds: number
+  readonly computeInputNanoseconds: number
+  readonly computeInferNanoseconds: number
+  readonly computeOutputNanoseconds: number
+  readonly totalNanoseconds: number
+  /** Total batch size of the execution that this request was part of. */
+  readonly batchSize: number
+}
+
+export interface ModelImportReview {
+  /** Directory name proposed for the model, valid and free. */
+  readonly modelName: string
+  readonly fileName: string
+  readonly byteSize: number
+  readonly backend: string
+  /** ONNX opset of the default domain; null: unknown. */
+  readonly opset: number | null
+  readonly inputs: readonly { name: string; datatype: string; shape: readonly (number | string)[] }[]
+  readonly outputs: readonly { name: string; datatype: string; shape: readonly (number | string)[] }[]
+  /** config.pbtxt that would be written. */
+  readonly configText: string
+}
+
+export interface DirectoryListing {
+  readonly path: string
+  /** null at the root. */
+  readonly parent: string | null
+  readonly directories: readonly { readonly name: string; readonly path: string; readonly looksLikeRepository: boolean }[]
+}
+
+/** Handlers form one object typed over these, so a missing one does not compile. */
+export interface ConsoleCommands {
+  'server.status': () => ServerStatus
+  'repository.models': () => readonly ModelSummary[]
+  /** Looks at the disk again and answers the new list. */
+  'repository.rescan': () => readonly ModelSummary[]
+  /** Replaces the repositories of this server by one directory: unloads everything first. Explicit mode only. */
+  'repository.open': (args: { path: string }) => ServerStatus
+  /** Folder browser for windows that have no dialog of their own. path '' = home. Hidden directories are left out. */
+  'repository.browse': (args: { path: string }) => DirectoryListing
+  /** Writes the sample repository into the user's data folder (once) and opens it. */
+  'repository.openSample': () => ServerStatus
+  'model.load': (args: { name: string }) => void
+  'model.unload': (args: { name: string; unloadDependents?: boolean }) => void
+  'model.detail': (args: { name: string }) => ModelDetail
+  'model.sample': (args: { name: string; path: string }) => { data: Uint8Array; mediaType: string }
+  /** A text file of the model directory that a viewer needs (labels, character list). At most 4 MiB. */
+  'model.file': (args: { name: string; path: string }) => { data: Uint8Array }
+  'model.infer': (args: { request: InferenceRequest }) => { response: InferenceResponse; timing: InferenceTiming }
+  /** Step one of an import: nothing is written. `data` is the whole file. */
+  'model.importReview': (args: { fileName: string; data: Uint8Array }) => ModelImportReview
+  /** Step two: writes `<repository>/<modelName>/1/model.onnx` and config.pbtxt atomically. */
+  'model.importCreate': (args: { fileName: string; data: Uint8Array; modelName: string }) => ModelSummary
+  /** Samples of the last `seconds` seconds (at most an hour), oldest first. */
+  'statistics.history': (args: { seconds: number }) => readonly ServerSample[]
+  'log.recent': (args: { count: number }) => readonly LogEntry[]
+}
+
+/** Pushed by the server to every open window. */
+export interface ConsoleEvents {
+  'server.statusChanged': ServerStatus
+  'model.changed': ModelSummary
+  'model.removed': { readonly name: string }
+  'statistics.sample': ServerSample
+  /** Batched, at most every 100 ms. */
+  'log.appended': readonly LogEntry[]
+}
+
+export type ConsoleCommandName = keyof ConsoleCommands
+export type ConsoleEventName = keyof ConsoleEvents
+export type CommandArguments<K extends ConsoleCommandName> =
+  Parameters<ConsoleCommands[K]> extends [infer A] ? A : undefined
+export type CommandResult<K extends ConsoleCommandName> = ReturnType<ConsoleCommands[K]>
+
+export type ClientMessage = {
+  readonly type: 'command'
+  /** Chosen by the client, unique per connection. */
+  readonly id: number
+  readonly name: ConsoleCommandName
+  readonly args?: unknown
+}
+
+export type ServerMessage =
+  | { readonly type: 'result'; readonly id: number; readonly ok: true; readonly value: unknown }
+  | { readonly type: 'result'; readonly id: number; readonly ok: false; readonly error: ErrorValue }
+  | { readonly type: 'event'; readonly name: ConsoleEventName; readonly value: unknown }
+
+/** Path of the WebSocket and name of the cookie. */
+export const CONSOLE_SOCKET_PATH = '/console'
+export const CONSOLE_TOKEN_COOKIE = 'npu_console_token'
+
+/**
+ * What only the desktop can do; the preload exposes it as `window.desktopApi`. In a browser it is undefined.
+ * Values are JSON-safe.
+ */
+export interface DesktopApi {
+  /** Where the console WebSocket is, and the token for it; changes when the server process restarts on another port. */
+  connection(): Promise<{ readonly url: string; readonly token: string }>
+  /** The folder picked, or null when the dialog was cancelled. */
+  chooseRepository(): Promise<string | null>
+  recentRepositories(): Promise<readonly string[]>
+  settings(): Promise<DesktopSettings>
+  changeSettings(change: Partial<DesktopSettings>): Promise<DesktopSettings>
+  /** The state of the supervised server process, pushed. Returns an unsubscribe function. */
+  onServerProcess(listener: (state: ServerProcessState) => void): () => void
+  /** A menu item or shortcut of the shell asks the page to do something. Returns an unsubscribe function. */
+  onMenuAction(listener: (action: MenuAction) => void): () => void
+}
+
+export type MenuAction =
+  | { readonly kind: 'navigate'; readonly page: string }
+  | { readonly kind: 'openRepository'; readonly path: string }
+
+export interface DesktopSettings {
+  readonly language: 'zh-CN' | 'en' | 'system'
+  readonly theme: 'light' | 'dark' | 'contrast' | 'system'
+  /** Keep serving in the tray when the window closes; null: ask. */
+  readonly keepServingOnClose: boolean | null
+}
+
+export type ServerProcessState =
+  | { readonly kind: 'starting' }
+  | { readonly kind: 'running'; readonly processId: number }
+  | { readonly kind: 'restarting'; readonly attempt: number; readonly delayMilliseconds: number; readonly reason: string }
+  | { readonly kind: 'failed'; readonly reason: string }
+  | { readonly kind: 'stopped' }

@@ -1,0 +1,98 @@
+/** What an inference request and its answer are, inside the server and at every edge. Pure types and tables. */
+
+export interface DataTypeRow {
+  /** Name in config.pbtxt. */
+  readonly configName: DataTypeConfigName
+  /** Bytes of one element; 0 where it varies (BYTES). */
+  readonly byteSize: number
+}
+
+/** Protocol name to config name and element size (Triton protocol, data types). */
+export const DATA_TYPES = {
+  BOOL: { configName: 'TYPE_BOOL', byteSize: 1 },
+  UINT8: { configName: 'TYPE_UINT8', byteSize: 1 },
+  UINT16: { configName: 'TYPE_UINT16', byteSize: 2 },
+  UINT32: { configName: 'TYPE_UINT32', byteSize: 4 },
+  UINT64: { configName: 'TYPE_UINT64', byteSize: 8 },
+  INT8: { configName: 'TYPE_INT8', byteSize: 1 },
+  INT16: { configName: 'TYPE_INT16', byteSize: 2 },
+  INT32: { configName: 'TYPE_INT32', byteSize: 4 },
+  INT64: { configName: 'TYPE_INT64', byteSize: 8 },
+  FP16: { configName: 'TYPE_FP16', byteSize: 2 },
+  FP32: { configName: 'TYPE_FP32', byteSize: 4 },
+  FP64: { configName: 'TYPE_FP64', byteSize: 8 },
+  BYTES: { configName: 'TYPE_STRING', byteSize: 0 },
+  BF16: { configName: 'TYPE_BF16', byteSize: 2 },
+} as const satisfies Record<string, DataTypeRow>
+
+export type DataType = keyof typeof DATA_TYPES
+
+export type DataTypeConfigName =
+  | 'TYPE_INVALID' | 'TYPE_BOOL' | 'TYPE_UINT8' | 'TYPE_UINT16' | 'TYPE_UINT32' | 'TYPE_UINT64' | 'TYPE_INT8'
+  | 'TYPE_INT16' | 'TYPE_INT32' | 'TYPE_INT64' | 'TYPE_FP16' | 'TYPE_FP32' | 'TYPE_FP64' | 'TYPE_STRING' | 'TYPE_BF16'
+
+/**
+ * A tensor is bytes: Triton's raw little-endian, row-major form (BYTES: 4-byte little-endian length before each element).
+ * `shape` includes the batch dimension where the model batches.
+ */
+export interface Tensor {
+  readonly name: string
+  readonly datatype: DataType
+  readonly shape: readonly number[]
+  readonly data: Uint8Array
+}
+
+/**
+ * A custom request or response parameter. JavaScript cannot tell 1 from 1.0, so integers are `bigint` and doubles `number`.
+ */
+export type ParameterValue = string | boolean | bigint | number
+
+export interface InferenceRequest {
+  readonly modelName: string
+  /** '' means: the version policy decides (highest ready version). */
+  readonly modelVersion: string
+  /** '' means: none given. */
+  readonly id: string
+  readonly inputs: readonly Tensor[]
+  /** Names; empty means: all outputs of the model. */
+  readonly requestedOutputs: readonly string[]
+  /** Custom parameters only: reserved keys are the fields below. */
+  readonly parameters: Readonly<Record<string, ParameterValue>>
+  /** 0n or '' means: no sequence. */
+  readonly sequenceId?: bigint | string
+  readonly sequenceStart?: boolean
+  readonly sequenceEnd?: boolean
+  /** 0: model default. */
+  readonly priority?: number
+  /** Queue timeout override; 0: none. */
+  readonly timeoutMicroseconds?: number
+}
+
+export interface InferenceResponse {
+  readonly modelName: string
+  readonly modelVersion: string
+  readonly id: string
+  readonly parameters: Readonly<Record<string, ParameterValue>>
+  readonly outputs: readonly Tensor[]
+}
+
+/** Wire documents keep their spelling. */
+export interface TensorMetadata {
+  readonly name: string
+  readonly datatype: DataType
+  readonly shape: readonly number[]
+}
+
+export interface ModelMetadata {
+  readonly name: string
+  readonly versions: readonly string[]
+  readonly platform: string
+  readonly inputs: readonly TensorMetadata[]
+  readonly outputs: readonly TensorMetadata[]
+}
+
+export interface ServerMetadata {
+  readonly name: string
+  readonly version: string
+  readonly extensions: readonly string[]
+}

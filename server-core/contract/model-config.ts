@@ -1,0 +1,97 @@
+/** inference.ModelConfig with Triton's spelling (proto field names), as `/config` prints it. Int64 fields are numbers. */
+import type { DataTypeConfigName } from './inference.ts'
+
+export type InstanceGroupKind = 'KIND_AUTO' | 'KIND_GPU' | 'KIND_CPU' | 'KIND_MODEL'
+
+export interface ModelTensorReshape { shape: number[] }
+
+export interface ModelInput {
+  name: string
+  data_type: DataTypeConfigName
+  format: 'FORMAT_NONE' | 'FORMAT_NHWC' | 'FORMAT_NCHW'
+  dims: number[]
+  reshape?: ModelTensorReshape
+  is_shape_tensor: boolean
+  allow_ragged_batch: boolean
+  optional: boolean
+  is_non_linear_format_io: boolean
+}
+
+export interface ModelOutput {
+  name: string
+  data_type: DataTypeConfigName
+  dims: number[]
+  reshape?: ModelTensorReshape
+  label_filename: string
+  is_shape_tensor: boolean
+  is_non_linear_format_io: boolean
+}
+
+export interface ModelVersionPolicy {
+  latest?: { num_versions: number }
+  all?: Record<string, never>
+  specific?: { versions: number[] }
+}
+
+export interface ModelInstanceGroup {
+  name: string
+  kind: InstanceGroupKind
+  count: number
+  rate_limiter?: { resources: { name: string; global: boolean; count: number }[]; priority: number }
+  gpus: number[]
+  secondary_devices: { kind: string; device_id: number }[]
+  profile: string[]
+  passive: boolean
+  host_policy: string
+}
+
+export interface ModelQueuePolicy {
+  timeout_action: 'REJECT' | 'DELAY'
+  default_timeout_microseconds: number
+  allow_timeout_override: boolean
+  max_queue_size: number
+}
+
+export interface ModelDynamicBatching {
+  preferred_batch_size: number[]
+  max_queue_delay_microseconds: number
+  preserve_ordering: boolean
+  priority_levels: number
+  default_priority_level: number
+  default_queue_policy?: ModelQueuePolicy
+  priority_queue_policy: Record<string, ModelQueuePolicy>
+}
+
+export interface ModelParameter { string_value: string }
+
+/**
+ * The typed view of a config. Sub-messages that later features own (sequence_batching, ensemble_scheduling, optimization,
+ * batch_input, model_warmup ...) are kept as JSON-shaped values: read, validated by schema and printed, not yet executed.
+ */
+export interface ModelConfig {
+  name: string
+  platform: string
+  backend: string
+  runtime: string
+  version_policy?: ModelVersionPolicy
+  max_batch_size: number
+  input: ModelInput[]
+  output: ModelOutput[]
+  batch_input: unknown[]
+  batch_output: unknown[]
+  optimization?: Record<string, unknown>
+  dynamic_batching?: ModelDynamicBatching
+  sequence_batching?: Record<string, unknown>
+  ensemble_scheduling?: Record<string, unknown>
+  instance_group: ModelInstanceGroup[]
+  default_model_filename: string
+  cc_model_filenames: Record<string, string>
+  metric_tags: Record<string, string>
+  parameters: Record<string, ModelParameter>
+  model_warmup: unknown[]
+  model_operations?: Record<string, unknown>
+  model_transaction_policy?: { decoupled: boolean }
+  model_repository_agents?: Record<string, unknown>
+  response_cache?: { enable: boolean }
+  model_metrics?: Record<string, unknown>
+}

@@ -1,0 +1,95 @@
+/**
+ * What the server can do: one method per verb, no knowledge of any front end. Front ends (http, grpc, metrics, console) translate
+ * their protocol to these calls and a `ServerError` back to their own statuses; nothing below calls a front end.
+ *
+ * Names and behaviour are Triton's (TRITONSERVER_Server*). `version` is '' where the version policy decides.
+ */
+import type { InferenceRequest, InferenceResponse, ModelMetadata, ServerMetadata } from './contract/inference.ts'
+import type { InferenceTiming } from './contract/console-api.ts'
+import type { ModelConfig } from './contract/model-config.ts'
+import type { ModelControlMode, ModelIndexEntry, ModelSummary } from './contract/repository.ts'
+import type { ModelStatisticsEntry, ServerSample } from './contract/statistics.ts'
+
+export interface LoadParameters {
+  /** ModelConfig JSON that replaces config.pbtxt for this load. */
+  readonly config?: string
+  /** `file:<relative path>` parameters without the prefix, with the raw bytes. */
+  readonly files?: ReadonlyMap<string, Uint8Array>
+}
+
+export interface InferenceResult {
+  readonly response: InferenceResponse
+  readonly timing: InferenceTiming
+}
+
+export interface InferenceServerListener {
+  modelChanged?(summary: ModelSummary): void
+  modelRemoved?(name: string): void
+  /** Once a second. */
+  sampled?(sample: ServerSample): void
+  /** Server state, control mode or repository paths changed. */
+  statusChanged?(): void
+}
+
+/** The counters of one model version that `/metrics` prints; monotonic while the version stays loaded. Microseconds. */
+export interface ModelMetricsSnapshot {
+  readonly model: string
+  readonly version: string
+  readonly metricTags: Readonly<Record<string, string>>
+  readonly requestSuccess: number
+  readonly requestFailure: Readonly<Record<'REJECTED' | 'CANCELED' | 'BACKEND' | 'OTHER', number>>
+  readonly inferenceCount: number
+  readonly executionCount: number
+  readonly requestDurationMicroseconds: number
+  readonly queueDurationMicroseconds: number
+  readonly computeInputDurationMicroseconds: number
+  readonly computeInferDurationMicroseconds: number
+  readonly computeOutputDurationMicroseconds: number
+  readonly pendingRequestCount: number
+  readonly loadDurationSeconds: number
+  /** False after an unload: only the failure series stay on the page. */
+  readonly isLoaded: boolean
+}
+
+export interface InferenceServer {
+  readonly controlMode: ModelControlMode
+  readonly repositoryPaths: readonly string[]
+  readonly state: 'STARTING' | 'READY' | 'EXITING'
+
+  isLive(): boolean
+  /** With strict readiness: every known version READY or deliberately unloaded. */
+  isReady(): boolean
+  /** @throws ServerError with the lookup texts of the protocol when the model or version is not there. */
+  isModelReady(name: string, version: string): boolean
+  serverMetadata(): ServerMetadata
+  modelMetadata(name: string, version: string): ModelMetadata
+  modelConfig(name: string, version: string): ModelConfig
+  /** name '' = all models. Only READY versions. */
+  modelStatistics(name: string, version: string): readonly ModelStatisticsEntry[]
+  modelMetrics(): readonly ModelMetricsSnapshot[]
+  repositoryIndex(readyOnly: boolean): readonly ModelIndexEntry[]
+  loadModel(name: string, parameters?: LoadParameters): Promise<void>
+  /** Resolves when the unload has started; state changes tell the rest. */
+  unloadModel(name: string, unloadDependents?: boolean): Promise<void>
+  /** @throws ServerError (lookup) ; true for `model_transaction_policy { decoupled: true }`. */
+  isDecoupled(name: string, version: string): boolean
+  /** Class labels of an output with a label file; undefined where it has none. Index = class. */
+  labels(name: string, version: string, output: string): readonly string[] | undefined
+  /** Exactly one response. An aborted signal cancels the request while it waits. */
+  infer(request: InferenceRequest, options?: { readonly signal?: AbortSignal }): Promise<InferenceResult>
+
+  /** The console's table: every model directory, loaded or not. */
+  modelSummaries(): readonly ModelSummary[]
+  /** Directory of a model in its repository (absolute). @throws ServerError NOT_FOUND */
+  modelDirectory(name: string): string
+  /** Looks at the disk again: new and vanished model directories. */
+  rescan(): Promise<void>
+  /** Unloads everything and serves this repository instead. Explicit mode only. */
+  replaceRepository(path: string): Promise<void>
+  /** Last samples, oldest first. */
+  sampleHistory(seconds: number): readonly ServerSample[]
+  subscribe(listener: InferenceServerListener): () => void
+
+  /** Stops accepting work, waits for in-flight requests at most `timeoutSeconds`, unloads. */
+  stop(timeoutSeconds: number): Promise<void>
+}

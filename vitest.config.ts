@@ -1,0 +1,21 @@
+import { defineConfig } from 'vitest/config'
+
+// Unit and integration tests lie beside the files they test. Tests of the window run in jsdom, all others in Node.
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: 'node',
+          environment: 'node',
+          include: ['server-core/**/*.test.ts', 'electron/**/*.test.ts', 'scripts/**/*.test.ts', 'native/**/*.test.ts', 'renderer/lib/**/*.test.ts', 'e2e/packaging/**/*.test.ts', 'assets/**/*.test.ts'],
+          testTimeout: 30_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        test: { name: 'window', environment: 'jsdom', include: ['renderer/**/*.test.tsx'], testTimeout: 30_000 },
+      },
+    ],
+  },
+})
