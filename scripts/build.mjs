@@ -1,0 +1,178 @@
+// Builds what runs outside the sources into dist/: `node scripts/build.mjs [--only server|electron|renderer|native]... [--if-stale]`.
+//   server    dist/server    npu-console.mjs, server-entry.mjs (utility process), one .mjs per worker, .proto files, sample assets
+//   electron  dist/electron  main.cjs, preload.cjs
+//   renderer  dist/renderer  the console window, by vite
+//   native    dist/native    addon.node, by cmake
+// With --if-stale a target whose sources did not change since its last build is left alone, so that a second start is quick.
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { packageDirectories, writeThirdPartyNotices } from './third-party-notices.mjs'
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), '..')
+
+/** Packages that stay outside the server bundle: native code, or files that are read at run time. */
+const SERVER_EXTERNALS = ['onnxruntime-node', 'onnxruntime-common', '@gutenye/*', '@jjhbw/*', 'bufferutil', 'utf-8-validate']
+
+const targets = {
+  server: { sources: ['server-core', 'electron/server-entry.ts', 'assets/sample-repository'], needs: ['server-core/cli/main.ts'], build: buildServer },
+  electron: { sources: ['electron', 'server-core/contract'], needs: ['electron/main.ts', 'electron/preload.ts'], build: buildElectron },
+  renderer: { sources: ['renderer', 'server-core/contract'], needs: ['renderer/index.html'], build: buildRenderer },
+  native: { sources: ['native'], needs: ['native/CMakeLists.txt'], build: buildNative },
+}
+
+class BuildError extends Error {}
+
+async function buildServer() {
+  const esbuild = await import('esbuild')
+  const outdir = emptyDirectory('dist/server')
+  const entries = ['server-core/cli/main.ts', 'electron/server-entry.ts', ...filesUnder('server-core').filter((file) => /-worker\.ts$/.test(file))]
+  const result = await esbuild.build({
+    absWorkingDir: root,
+    // One flat folder, so that `new URL('./x-worker.mjs', import.meta.url)` finds a worker or a .proto file from any bundle.
+    entryPoints: entries.filter((file) => existsSync(join(root, file))).map((file) => ({
+      in: file, out: file === 'server-core/cli/main.ts' ? 'npu-console' : basename(file, '.ts'),
+    })),
+    outdir,
+    outExtension: { '.js': '.mjs' },
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node24',
+    external: SERVER_EXTERNALS,
+    sourcemap: true,
+    // CommonJS packages inside the bundle ask for Node's own modules with require().
+    banner: { js: "import { createRequire as createRequireForBundle } from 'node:module'; const require = createRequireForBundle(import.meta.url);" },
+    metafile: true,
+    logLevel: 'warning',
+  })
+  for (const proto of filesUnder('server-core').filter((file) => file.endsWith('.proto'))) cpSync(join(root, proto), join(outdir, basename(proto)))
+  const samples = join(root, 'assets/sample-repository')
+  if (existsSync(samples)) {
+    cpSync(samples, join(outdir, 'assets/sample-repository'), { recursive: true, filter: (source) => !source.endsWith('.test.ts') })
+  }
+  return Object.keys(result.metafile.inputs).map((file) => join(root, file))
+}
+
+async function buildElectron() {
+  const esbuild = await import('esbuild')
+  const result = await esbuild.build({
+    absWorkingDir: root,
+    entryPoints: ['electron/main.ts', 'electron/preload.ts'],
+    outdir: emptyDirectory('dist/electron'),
+    outExtension: { '.js': '.cjs' },
+    bundle: true,
+    format: 'cjs',
+    platform: 'node',
+    target: 'node24',
+    external: ['electron'],
+    metafile: true,
+    logLevel: 'warning',
+  })
+  return Object.keys(result.metafile.inputs).map((file) => join(root, file))
+}
+
+async function buildRenderer() {
+  const vite = await import('vite')
+  const modules = new Set()
+  await vite.build({
+    configFile: join(root, 'renderer/vite.config.ts'),
+    logLevel: 'warn',
+    plugins: [{
+      name: 'list-bundled-modules',
+      generateBundle() { for (const id of this.getModuleIds()) modules.add(id.replace(/^\0/, '').replace(/\?.*$/, '')) },
+    }],
+  })
+  return [...modules]
+}
+
+async function buildNative() {
+  const build = join(root, 'build/native')
+  run('cmake', ['-S', join(root, 'native'), '-B', build, '-DCMAKE_BUILD_TYPE=Release', `-DNODE_EXECUTABLE=${process.execPath}`],
+    'install cmake and a C++ compiler (Debian: apt-get install -y cmake g++ make)')
+  run('cmake', ['--build', build, '--parallel', '2'], 'the compiler output above says what is wrong')
+  mkdirSync(join(root, 'dist/native'), { recursive: true })
+  cpSync(join(build, 'addon.node'), join(root, 'dist/native/addon.node'))
+  return [join(root, 'node_modules/node-addon-api/napi.h'), join(root, 'node_modules/node-api-headers/index.js')]
+}
+
+function run(command, args, remedy) {
+  const result = spawnSync(command, args, { cwd: root, encoding: 'utf8' })
+  if (result.error) throw new BuildError(`${command} could not be started (${result.error.message}): ${remedy}`)
+  if (result.status !== 0) throw new BuildError(`${result.stdout}${result.stderr}\n${command} failed: ${remedy}`)
+}
+
+function emptyDirectory(path) {
+  const directory = join(root, path)
+  rmSync(directory, { recursive: true, force: true })
+  mkdirSync(directory, { recursive: true })
+  return directory
+}
+
+/** All files below a path (or the file itself), relative to the root, tests left out. */
+function filesUnder(path) {
+  const absolute = join(root, path)
+  if (!existsSync(absolute)) return []
+  if (statSync(absolute).isFile()) return [path]
+  return readdirSync(absolute, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && !/\.test\.tsx?$/.test(entry.name))
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+    .sort()
+}
+
+/** Changes whenever a source, the lock file or the build itself changes. */
+function fingerprint(target) {
+  const hash = createHash('sha256')
+  for (const file of [...target.sources.flatMap(filesUnder), ...filesUnder('scripts').filter((file) => /(build|notices)\.mjs$/.test(file)), 'package-lock.json', 'package.json']) {
+    const { mtimeMs, size } = statSync(join(root, file))
+    hash.update(`${file} ${mtimeMs} ${size}\n`)
+  }
+  return hash.digest('hex')
+}
+
+function readStamp(name) {
+  const file = join(root, 'dist/.stamps', `${name}.json`)
+  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : null
+}
+
+function writeStamp(name, stamp) {
+  mkdirSync(join(root, 'dist/.stamps'), { recursive: true })
+  writeFileSync(join(root, 'dist/.stamps', `${name}.json`), JSON.stringify(stamp, null, 1))
+}
+
+async function buildTarget(name, ifStale) {
+  const target = targets[name]
+  const missing = target.needs.filter((file) => !existsSync(join(root, file)))
+  if (missing.length > 0) throw new BuildError(`${missing.join(', ')} is not there: ${name} cannot be built`)
+  const current = fingerprint(target)
+  if (ifStale && readStamp(name)?.fingerprint === current && existsSync(join(root, 'dist', name))) {
+    console.log(`build ${name}: up to date`)
+    return
+  }
+  const started = performance.now()
+  const bundled = await target.build()
+  writeStamp(name, { fingerprint: current, packages: packageDirectories(root, bundled) })
+  console.log(`build ${name}: ${((performance.now() - started) / 1000).toFixed(1)} s`)
+}
+
+const { values } = parseArgs({ options: { only: { type: 'string', multiple: true }, 'if-stale': { type: 'boolean', default: false } } })
+const names = values.only ?? Object.keys(targets)
+const unknown = names.find((name) => !Object.hasOwn(targets, name))
+if (unknown !== undefined) {
+  console.error(`build: unknown target ${unknown}; known: ${Object.keys(targets).join(', ')}`)
+  process.exit(1)
+}
+let failed = 0
+for (const name of names) {
+  try {
+    await buildTarget(name, values['if-stale'])
+  } catch (error) {
+    failed++
+    console.error(`build ${name}: ${error instanceof BuildError ? error.message : (error.stack ?? error)}`)
+  }
+}
+writeThirdPartyNotices(join(root, 'dist/THIRD-PARTY-NOTICES.txt'), root, Object.keys(targets).flatMap((name) => readStamp(name)?.packages ?? []))
+process.exit(failed === 0 ? 0 : 1)
