@@ -125,6 +125,8 @@ export interface ConsoleCommands {
   'repository.browse': (args: { path: string }) => DirectoryListing
   /** Writes the sample repository into the user's data folder (once) and opens it. */
   'repository.openSample': () => ServerStatus
+  /** Repositories opened before on this machine, last first; kept in the user's data folder, for window and browser alike. */
+  'repository.recent': () => readonly string[]
   'model.load': (args: { name: string }) => void
   'model.unload': (args: { name: string; unloadDependents?: boolean }) => void
   'model.detail': (args: { name: string }) => ModelDetail

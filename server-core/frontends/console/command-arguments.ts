@@ -1,0 +1,72 @@
+/** Reads the arguments of console commands: whatever a window sends is checked before it reaches the server. */
+import { DATA_TYPES } from '../../contract/inference.ts'
+import type { DataType, InferenceRequest, ParameterValue, Tensor } from '../../contract/inference.ts'
+import { ServerError } from '../../server-error.ts'
+
+export function objectArgument(value: unknown, what: string): Readonly<Record<string, unknown>> {
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) throw wrong(what, 'an object')
+  return value as Readonly<Record<string, unknown>>
+}
+
+export function stringField(from: Readonly<Record<string, unknown>>, name: string): string {
+  const value = from[name]
+  if (typeof value !== 'string') throw wrong(name, 'a string')
+  return value
+}
+
+export function numberField(from: Readonly<Record<string, unknown>>, name: string, low: number, high: number): number {
+  const value = from[name]
+  if (typeof value !== 'number' || !(value >= low && value <= high)) throw wrong(name, `a number from ${low} to ${high}`)
+  return value
+}
+
+export function bytesField(from: Readonly<Record<string, unknown>>, name: string): Uint8Array {
+  const value = from[name]
+  if (!(value instanceof Uint8Array)) throw wrong(name, 'bytes')
+  return value
+}
+
+/** An inference request as the Test tab sends it. */
+export function inferenceRequestArgument(value: unknown): InferenceRequest {
+  const request = objectArgument(value, 'request')
+  const requestedOutputs = arrayField(request, 'requestedOutputs')
+  if (!requestedOutputs.every((name) => typeof name === 'string')) throw wrong('requestedOutputs', 'a list of names')
+  return {
+    modelName: stringField(request, 'modelName'),
+    modelVersion: stringField(request, 'modelVersion'),
+    id: stringField(request, 'id'),
+    inputs: arrayField(request, 'inputs').map(tensorArgument),
+    requestedOutputs,
+    parameters: parametersArgument(request['parameters']),
+    ...(request['priority'] === undefined ? {} : { priority: numberField(request, 'priority', 0, Number.MAX_SAFE_INTEGER) }),
+    ...(request['timeoutMicroseconds'] === undefined ? {} : { timeoutMicroseconds: numberField(request, 'timeoutMicroseconds', 0, Number.MAX_SAFE_INTEGER) }),
+  }
+}
+
+function tensorArgument(value: unknown): Tensor {
+  const tensor = objectArgument(value, 'inputs')
+  const datatype = stringField(tensor, 'datatype')
+  if (!Object.hasOwn(DATA_TYPES, datatype)) throw wrong('datatype', `one of ${Object.keys(DATA_TYPES).join(', ')}`)
+  const shape = arrayField(tensor, 'shape')
+  if (!shape.every((dim): dim is number => Number.isSafeInteger(dim))) throw wrong('shape', 'a list of integers')
+  return { name: stringField(tensor, 'name'), datatype: datatype as DataType, shape, data: bytesField(tensor, 'data') }
+}
+
+function parametersArgument(value: unknown): Readonly<Record<string, ParameterValue>> {
+  if (value === undefined) return {}
+  const parameters = objectArgument(value, 'parameters')
+  for (const [name, parameter] of Object.entries(parameters)) {
+    if (!['string', 'boolean', 'bigint', 'number'].includes(typeof parameter)) throw wrong(`parameters.${name}`, 'a string, boolean or number')
+  }
+  return parameters as Readonly<Record<string, ParameterValue>>
+}
+
+function arrayField(from: Readonly<Record<string, unknown>>, name: string): readonly unknown[] {
+  const value = from[name]
+  if (!Array.isArray(value)) throw wrong(name, 'a list')
+  return value
+}
+
+function wrong(name: string, expected: string): ServerError {
+  return new ServerError('INVALID_ARG', `console command argument '${name}' must be ${expected}`)
+}

@@ -1,0 +1,123 @@
+/** What each console command does: translate, call the server, translate back. One entry per command of the contract. */
+import { readFile, stat } from 'node:fs/promises'
+import { isAbsolute, join } from 'node:path'
+import type { CommandResult, ConsoleCommandName, ModelDetail, ServerStatus } from '../../contract/console-api.ts'
+import type { InferenceServer } from '../../inference-server.ts'
+import type { LogHub } from '../../logger.ts'
+import { printModelConfig } from '../../model-config/print-config.ts'
+import { createImportedModel, reviewModelImport } from '../../model-repository/model-import.ts'
+import { createSampleRepository } from '../../model-repository/sample-repository.ts'
+import { ServerError } from '../../server-error.ts'
+import { bytesField, inferenceRequestArgument, numberField, objectArgument, stringField } from './command-arguments.ts'
+import { browseDirectory } from './directory-browser.ts'
+import { recentRepositories, rememberRepository } from './recent-repositories.ts'
+import { listSamples, readModelDirectoryFile, sampleMediaType } from './model-directory-files.ts'
+
+export interface ConsoleCommandContext {
+  readonly server: InferenceServer
+  readonly status: () => ServerStatus
+  readonly logs: LogHub
+  /** Where the user's own data lies; the sample repository is made in it. */
+  readonly dataDirectory: string
+  /** Our shipped assets (sample repository templates). */
+  readonly assetsDirectory: string
+}
+
+/** A handler gets the arguments as they came and checks them itself. */
+export type ConsoleCommandHandlers = {
+  readonly [K in ConsoleCommandName]: (args: unknown) => CommandResult<K> | Promise<CommandResult<K>>
+}
+
+const MAXIMUM_SAMPLE_BYTES = 64 * 1024 * 1024
+const MAXIMUM_TEXT_BYTES = 4 * 1024 * 1024
+const LOG_EXCERPT_ENTRIES = 100
+
+export function consoleCommandHandlers(context: ConsoleCommandContext): ConsoleCommandHandlers {
+  const { server, status, logs } = context
+  return {
+    'server.status': () => status(),
+    'repository.models': () => server.modelSummaries(),
+    'repository.rescan': async () => {
+      await server.rescan()
+      return server.modelSummaries()
+    },
+    'repository.open': async (args) => {
+      await openRepository(context, stringField(objectArgument(args, 'arguments'), 'path'))
+      return status()
+    },
+    'repository.browse': (args) => browseDirectory(stringField(objectArgument(args, 'arguments'), 'path')),
+    'repository.openSample': async () => {
+      const path = await createSampleRepository(context.dataDirectory, { assetsDirectory: context.assetsDirectory })
+      await openRepository(context, path)
+      return status()
+    },
+    'repository.recent': () => recentRepositories(context.dataDirectory),
+    'model.load': (args) => server.loadModel(stringField(objectArgument(args, 'arguments'), 'name')),
+    'model.unload': (args) => {
+      const from = objectArgument(args, 'arguments')
+      return server.unloadModel(stringField(from, 'name'), from['unloadDependents'] === true)
+    },
+    'model.detail': (args) => modelDetail(context, stringField(objectArgument(args, 'arguments'), 'name')),
+    'model.sample': async (args) => {
+      const from = objectArgument(args, 'arguments')
+      const path = stringField(from, 'path')
+      return { data: await readModelDirectoryFile(server.modelDirectory(stringField(from, 'name')), path, MAXIMUM_SAMPLE_BYTES), mediaType: sampleMediaType(path) }
+    },
+    'model.file': async (args) => {
+      const from = objectArgument(args, 'arguments')
+      return { data: await readModelDirectoryFile(server.modelDirectory(stringField(from, 'name')), stringField(from, 'path'), MAXIMUM_TEXT_BYTES) }
+    },
+    'model.infer': (args) => server.infer(inferenceRequestArgument(objectArgument(args, 'arguments')['request'])),
+    'model.importReview': (args) => {
+      const from = objectArgument(args, 'arguments')
+      return reviewModelImport({ fileName: stringField(from, 'fileName'), data: bytesField(from, 'data') }, server.modelSummaries().map((model) => model.name))
+    },
+    'model.importCreate': async (args) => {
+      const from = objectArgument(args, 'arguments')
+      const modelName = stringField(from, 'modelName')
+      const repositoryPath = server.repositoryPaths[0]
+      if (repositoryPath === undefined) throw new ServerError('UNAVAILABLE', 'no model repository is open: open a folder or the sample repository first')
+      await createImportedModel({ repositoryPath, modelName, fileName: stringField(from, 'fileName'), data: bytesField(from, 'data') })
+      await server.rescan()
+      const created = server.modelSummaries().find((model) => model.name === modelName)
+      if (created === undefined) throw new ServerError('INTERNAL', `model '${modelName}' was written to ${repositoryPath} but the rescan did not find it`)
+      return created
+    },
+    'statistics.history': (args) => server.sampleHistory(numberField(objectArgument(args, 'arguments'), 'seconds', 0, 3600)),
+    'log.recent': (args) => logs.recent(numberField(objectArgument(args, 'arguments'), 'count', 0, 100_000)),
+  }
+}
+
+async function openRepository({ server, dataDirectory }: ConsoleCommandContext, path: string): Promise<void> {
+  if (!isAbsolute(path)) throw new ServerError('INVALID_ARG', `'${path}' is not an absolute path`)
+  const information = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    throw new ServerError('NOT_FOUND', `the folder '${path}' cannot be opened: ${error.code === 'ENOENT' ? 'it does not exist' : error.message}`, { cause: error })
+  })
+  if (!information.isDirectory()) throw new ServerError('INVALID_ARG', `'${path}' is a file: choose the folder that holds the model folders`)
+  await server.replaceRepository(path)
+  await rememberRepository(dataDirectory, path)
+}
+
+async function modelDetail({ server, logs }: ConsoleCommandContext, name: string): Promise<ModelDetail> {
+  const directory = server.modelDirectory(name)
+  const summary = server.modelSummaries().find((model) => model.name === name)
+  if (summary === undefined) throw new ServerError('NOT_FOUND', `no model '${name}' in the repository`)
+  const isLoaded = summary.versions.some((version) => version.state === 'READY')
+  const config = isLoaded ? server.modelConfig(name, '') : null
+  return {
+    summary,
+    metadata: isLoaded ? server.modelMetadata(name, '') : null,
+    config,
+    configText: await readTextOrNull(join(directory, 'config.pbtxt')),
+    effectiveConfigText: config === null ? null : printModelConfig(config),
+    samples: await listSamples(directory),
+    log: logs.recent(LOG_EXCERPT_ENTRIES, name),
+  }
+}
+
+async function readTextOrNull(path: string): Promise<string | null> {
+  return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null
+    throw new ServerError('UNAVAILABLE', `${path} cannot be read: ${error.message}`, { cause: error })
+  })
+}
