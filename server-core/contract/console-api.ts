@@ -207,7 +207,12 @@ export interface DesktopSettings {
 
 export type ServerProcessState =
   | { readonly kind: 'starting' }
-  | { readonly kind: 'running'; readonly processId: number }
+  | {
+    readonly kind: 'running'
+    readonly processId: number
+    /** Ports that were in use, so that the server listens on others; absent: none. */
+    readonly portFallbacks?: readonly { readonly name: 'http' | 'grpc' | 'metrics' | 'console'; readonly requested: number; readonly used: number }[]
+  }
   | { readonly kind: 'restarting'; readonly attempt: number; readonly delayMilliseconds: number; readonly reason: string }
   | { readonly kind: 'failed'; readonly reason: string }
   | { readonly kind: 'stopped' }

@@ -1,0 +1,42 @@
+/** What main and the server process say to each other. JSON-safe. */
+
+export type PortName = 'http' | 'grpc' | 'metrics' | 'console'
+
+export type Ports = Readonly<Record<PortName, number>>
+
+/** A port that was in use, so that the server listens on another one. */
+export interface PortFallback {
+  readonly name: PortName
+  readonly requested: number
+  readonly used: number
+}
+
+export interface ServerStartArguments {
+  /** Empty on a first run: the console offers to open one. */
+  readonly repositoryPaths: readonly string[]
+  readonly ports: Ports
+  readonly consoleToken: string
+  /** Absolute. */
+  readonly rendererDirectory: string
+  /** Where the server keeps what it makes for the user (the sample repository). Absolute. */
+  readonly dataDirectory: string
+}
+
+export type MessageToServer =
+  | { readonly kind: 'start'; readonly arguments: ServerStartArguments }
+  /** Drain, then exit. */
+  | { readonly kind: 'stop' }
+
+export interface ServingStatus {
+  readonly repositoryPaths: readonly string[]
+  /** Names of the models that are ready. */
+  readonly readyModels: readonly string[]
+}
+
+export type MessageFromServer =
+  /** The message port of the process is open: arguments may be sent. */
+  | { readonly kind: 'loaded' }
+  | { readonly kind: 'ready'; readonly ports: Ports; readonly fallbacks: readonly PortFallback[]; readonly status: ServingStatus }
+  | { readonly kind: 'status'; readonly status: ServingStatus }
+  /** The start failed; the process exits by itself. */
+  | { readonly kind: 'failed'; readonly reason: string }
