@@ -4,12 +4,13 @@
  */
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { hostname } from 'node:os'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import { CONSOLE_SOCKET_PATH } from '../../contract/console-api.ts'
 import type { Logger } from '../../logger.ts'
+import { listen } from '../frontend.ts'
+import type { Frontend } from '../frontend.ts'
 import { consoleCommandHandlers } from './console-commands.ts'
 import type { ConsoleCommandContext } from './console-commands.ts'
 import { ConsoleAccess } from './console-access.ts'
@@ -33,14 +34,8 @@ export interface ConsoleFrontendOptions extends ConsoleCommandContext {
   readonly log: Logger
 }
 
-export interface ConsoleFrontend {
-  readonly address: string
-  readonly port: number
-  stop(timeoutSeconds: number): Promise<void>
-}
-
-/** @throws Error with the code of the listen call (EADDRINUSE ...) */
-export async function startConsoleFrontend(options: ConsoleFrontendOptions): Promise<ConsoleFrontend> {
+/** @throws ServerError UNAVAILABLE that names port and flag when it cannot listen */
+export async function startConsoleFrontend(options: ConsoleFrontendOptions): Promise<Frontend> {
   const { server, logs, log } = options
   const isLoopback = options.address === '127.0.0.1' || options.address === '::1' || options.address === 'localhost'
   const access = new ConsoleAccess({
@@ -109,14 +104,8 @@ export async function startConsoleFrontend(options: ConsoleFrontendOptions): Pro
   })
   const removeSink = logs.addSink((entry) => { for (const session of sessions) session.appendLog(entry) })
 
-  await new Promise<void>((resolve, reject) => {
-    http.once('error', reject)
-    http.listen(options.port, options.address, () => {
-      http.removeListener('error', reject)
-      resolve()
-    })
-  })
-  port = (http.address() as AddressInfo).port
+  const bound = await listen(http, options.address, options.port, '--console-port')
+  port = bound.port
   announce()
   return {
     address: options.address,
