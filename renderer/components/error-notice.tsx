@@ -1,0 +1,35 @@
+/** A failed action, said in place: what did not happen, the server's words, and a way on. */
+import { useTranslation } from 'react-i18next'
+import type { ReactNode } from 'react'
+import { ConsoleError } from '../console-client.ts'
+import { StateMark } from './state-pill.tsx'
+
+interface ErrorNoticeProps {
+  /** What did not happen, in the user's nouns. */
+  readonly sentence: string
+  readonly error: unknown
+  /** Next step in words. */
+  readonly nextStep?: string
+  readonly actions?: ReactNode
+}
+
+export function errorText(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+export function ErrorNotice({ sentence, error, nextStep, actions }: ErrorNoticeProps) {
+  const { t } = useTranslation()
+  const kind = error instanceof ConsoleError ? error.kind : 'UNKNOWN'
+  const advice = nextStep ?? (error instanceof ConsoleError && error.isDisconnect ? t('error.disconnected') : t(`error.${kind}`))
+  return (
+    <div className="npu-notice npu-notice-failed" role="alert">
+      <StateMark kind="failed" isDecoration />
+      <div>
+        <p className="npu-notice-sentence">{sentence}</p>
+        <p className="npu-secondary">{advice}</p>
+        <pre className="npu-server-text">{errorText(error)}</pre>
+        {actions !== undefined && <div className="npu-row">{actions}</div>}
+      </div>
+    </div>
+  )
+}

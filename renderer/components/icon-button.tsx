@@ -1,0 +1,28 @@
+/** A button that is an icon: it has a name, and a tooltip with the name and its shortcut or the reason why it is off. */
+import { Button, Tooltip } from '@fluentui/react-components'
+import type { ReactElement } from 'react'
+
+interface IconButtonProps {
+  readonly icon: ReactElement
+  readonly label: string
+  readonly shortcut?: string
+  /** Why it cannot be used now: it stays focusable and says so. */
+  readonly disabledReason?: string | undefined
+  readonly onClick: () => void
+  /** 24 px with an edge, for table rows. */
+  readonly isRowAction?: boolean
+  readonly tabIndex?: number
+  readonly 'data-testid'?: string
+}
+
+export function IconButton({ icon, label, shortcut, disabledReason, onClick, isRowAction = false, tabIndex, 'data-testid': testId }: IconButtonProps) {
+  const hint = disabledReason ?? (shortcut === undefined ? label : `${label} (${shortcut})`)
+  return (
+    <Tooltip content={hint} relationship={disabledReason === undefined ? 'label' : 'description'} withArrow>
+      <Button
+        icon={icon} aria-label={label} appearance={isRowAction ? 'outline' : 'subtle'} size={isRowAction ? 'small' : 'medium'} tabIndex={tabIndex}
+        disabledFocusable={disabledReason !== undefined} onClick={onClick} data-testid={testId} className={isRowAction ? 'npu-row-action' : 'npu-icon-button'}
+      />
+    </Tooltip>
+  )
+}

@@ -1,0 +1,62 @@
+/** The dock at the foot: closed it shows the last log line and the count of problems, opened the log or the problems. */
+import { Button } from '@fluentui/react-components'
+import { useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { CloseIcon, LogIcon, WarningIcon } from '../components/icons.tsx'
+import { IconButton } from '../components/icon-button.tsx'
+import { useConsole } from '../console-store.ts'
+import { formatClock, formatClockMilliseconds } from '../lib/format.ts'
+import { modelState } from '../lib/model-state.ts'
+import { useNow } from '../lib/use-now.ts'
+import { LogPanel, logFacts } from './log-panel.tsx'
+import { ProblemsPanel } from './problems-panel.tsx'
+
+type Panel = 'logs' | 'problems'
+
+export function Dock() {
+  const { t } = useTranslation()
+  const [panel, setPanel] = useState<Panel | null>(null)
+  const problems = useConsole((state) => (state.models ?? []).filter((model) => ['failed', 'degraded'].includes(modelState(model))).length)
+  const toggle = (next: Panel) => setPanel(panel === next ? null : next)
+  return (
+    <footer className="npu-dock" data-region="dock" aria-label={t('dock.name')} onKeyDown={(event) => { if (event.key === 'Escape') setPanel(null) }}>
+      {panel !== null && (
+        <section className="npu-dock-panel" aria-label={t(`dock.${panel}`)} data-testid={`dock-${panel}`}>
+          {panel === 'logs' ? <LogPanel close={<CloseDock close={() => setPanel(null)} />} /> : <ProblemsPanel close={<CloseDock close={() => setPanel(null)} />} />}
+        </section>
+      )}
+      <div className="npu-dock-bar">
+        <Button appearance="subtle" size="small" className="npu-small" icon={<LogIcon />} aria-expanded={panel === 'logs'} onClick={() => toggle('logs')} data-testid="dock-logs-button">{t('dock.logs')}</Button>
+        <Button appearance="subtle" size="small" className="npu-small" icon={<WarningIcon />} aria-expanded={panel === 'problems'} onClick={() => toggle('problems')} data-testid="dock-problems-button">
+          {t('dock.problems')}<b className={problems > 0 ? 'npu-dock-count npu-is-failed' : 'npu-dock-count'}>{problems}</b>
+        </Button>
+        <span className="npu-dock-rule" />
+        <LastLogLine />
+        <DockFacts />
+      </div>
+    </footer>
+  )
+}
+
+function CloseDock({ close }: { readonly close: () => void }) {
+  const { t } = useTranslation()
+  return <IconButton icon={<CloseIcon />} label={t('close')} shortcut="Esc" onClick={close} />
+}
+
+function LastLogLine() {
+  const last = useConsole((state) => state.log[state.log.length - 1])
+  if (last === undefined) return <span className="npu-grow" />
+  const text = `${formatClockMilliseconds(last.time)}  ${last.level.toUpperCase()}  ${last.source}  ${last.message}${logFacts(last)}`
+  return <span className="npu-mono npu-quiet npu-cut npu-grow" title={text}>{text}</span>
+}
+
+function DockFacts() {
+  const status = useConsole((state) => state.status)
+  const now = useNow()
+  return (
+    <>
+      {status !== null && <span className="npu-quiet npu-dock-version">{status.onnxRuntimeVersion === null ? `v${status.version}` : `ONNX Runtime ${status.onnxRuntimeVersion}`}</span>}
+      <span className="npu-quiet npu-mono">{formatClock(now)}</span>
+    </>
+  )
+}

@@ -1,0 +1,92 @@
+/** Opening repositories: the desktop's dialog or the window's folder browser, the sample, and what was opened lately. */
+import { create } from 'zustand'
+import { command } from '../console-client.ts'
+import { useConsole } from '../console-store.ts'
+import { desktopApi } from '../lib/desktop-api.ts'
+
+export interface RepositoryTask {
+  /** 'sample': the sample repository is being written and opened. */
+  readonly kind: 'open' | 'sample'
+  readonly path: string
+  /** null while it runs. */
+  readonly error: unknown
+}
+
+interface RepositoryState {
+  readonly isBrowsing: boolean
+  readonly task: RepositoryTask | null
+  readonly recent: readonly string[]
+}
+
+export const useRepository = create<RepositoryState>()(() => ({ isBrowsing: false, task: null, recent: [] }))
+
+const RECENT_KEY = 'npu-console.recentRepositories'
+const RECENT_COUNT = 8
+
+/** Asks for the recent list again: the desktop's, or the browser's own. */
+export async function refreshRecent(): Promise<void> {
+  const recent = await (desktopApi()?.recentRepositories() ?? readBrowserRecent())
+  useRepository.setState({ recent })
+}
+
+function readBrowserRecent(): readonly string[] {
+  try {
+    const value: unknown = JSON.parse(window.localStorage.getItem(RECENT_KEY) ?? '[]')
+    return Array.isArray(value) ? value.filter((entry) => typeof entry === 'string') : []
+  } catch {
+    // Blocked or foreign storage: there is no recent list then.
+    return []
+  }
+}
+
+function rememberInBrowser(path: string): void {
+  if (desktopApi()) return
+  try {
+    window.localStorage.setItem(RECENT_KEY, JSON.stringify([path, ...readBrowserRecent().filter((entry) => entry !== path)].slice(0, RECENT_COUNT)))
+  } catch {
+    // Storage is forbidden: the list stays empty.
+  }
+}
+
+/** Lets the person pick a folder, then opens it. */
+export function chooseRepository(): void {
+  const desktop = desktopApi()
+  if (!desktop) {
+    useRepository.setState({ isBrowsing: true })
+    return
+  }
+  void desktop.chooseRepository().then((path) => (path === null ? undefined : openRepository(path)))
+}
+
+export function stopBrowsing(): void {
+  useRepository.setState({ isBrowsing: false })
+}
+
+export async function openRepository(path: string): Promise<void> {
+  await run({ kind: 'open', path, error: null }, () => command('repository.open', { path }))
+}
+
+export async function openSampleRepository(): Promise<void> {
+  await run({ kind: 'sample', path: '', error: null }, () => command('repository.openSample'))
+}
+
+async function run(task: RepositoryTask, open: () => ReturnType<typeof command<'repository.open'>>): Promise<void> {
+  useRepository.setState({ task, isBrowsing: false })
+  try {
+    const status = await open()
+    useConsole.setState({ status, models: [...await command('repository.models')] })
+    for (const path of status.repositoryPaths) rememberInBrowser(path)
+    useRepository.setState({ task: null })
+  } catch (error) {
+    useRepository.setState({ task: { ...task, error } })
+  }
+}
+
+export function dismissTask(): void {
+  useRepository.setState({ task: null })
+}
+
+/** Last part of a path, as the name of the repository. */
+export function folderName(path: string): string {
+  return path.replace(/[\\/]+$/, '').split(/[\\/]/).pop() ?? path
+}

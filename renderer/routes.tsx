@@ -1,0 +1,28 @@
+/**
+ * Every page of the window: one line makes a page, its rail entry and its shortcut (Ctrl+1 and on, in this order). `detail` is shown instead
+ * of `component` while the address has more segments (`#/models/ppocr_rec/test`); it reads them from `useRoute().rest`.
+ */
+import { lazy } from 'react'
+import type { ComponentType, LazyExoticComponent } from 'react'
+import { ModelsIcon, OverviewIcon, SettingsIcon } from './components/icons.tsx'
+
+export interface PageEntry {
+  /** First segment of the address, and key of its name: `common:page.<id>`. */
+  readonly id: string
+  readonly icon: ComponentType
+  readonly component: LazyExoticComponent<ComponentType>
+  readonly detail?: LazyExoticComponent<ComponentType>
+  /** At the foot of the rail. */
+  readonly isAtEnd?: boolean
+}
+
+export const pages: readonly [PageEntry, ...PageEntry[]] = [
+  { id: 'overview', icon: OverviewIcon, component: lazy(() => import('./features/overview/overview-page.tsx')) },
+  { id: 'models', icon: ModelsIcon, component: lazy(() => import('./features/models/models-page.tsx')) },
+  { id: 'settings', icon: SettingsIcon, component: lazy(() => import('./features/settings/settings-page.tsx')), isAtEnd: true },
+]
+
+/** The page of an address; an unknown one is the overview. */
+export function pageOf(id: string): PageEntry {
+  return pages.find((page) => page.id === id) ?? pages[0]
+}

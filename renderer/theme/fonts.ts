@@ -1,0 +1,24 @@
+/**
+ * Registers the bundled Noto Sans SC (OFL) as the last fallback for Han glyphs: machines without network often have no CJK font. Each face covers
+ * one range of code points and is read from disk only when a glyph of that range is needed and no earlier font has it.
+ */
+import ranges from '@fontsource/noto-sans-sc/unicode.json'
+
+const files = import.meta.glob<string>(
+  ['../../node_modules/@fontsource/noto-sans-sc/files/noto-sans-sc-[0-9]*-400-normal.woff2', '../../node_modules/@fontsource/noto-sans-sc/files/noto-sans-sc-[0-9]*-600-normal.woff2'],
+  { eager: true, query: '?url&no-inline', import: 'default' },
+)
+
+/** Call once at start-up. */
+export function registerFallbackFont(): void {
+  const rangeOf = ranges as Readonly<Record<string, string>>
+  for (const [path, url] of Object.entries(files)) {
+    const parts = /noto-sans-sc-(.+)-(400|600)-normal\.woff2$/.exec(path)
+    const subset = parts?.[1]
+    const weight = parts?.[2]
+    if (subset === undefined || weight === undefined) continue
+    const unicodeRange = rangeOf[/^\d+$/.test(subset) ? `[${subset}]` : subset]
+    if (unicodeRange === undefined) continue
+    document.fonts.add(new FontFace('Noto Sans SC', `url(${JSON.stringify(url)}) format("woff2")`, { weight, unicodeRange, display: 'swap' }))
+  }
+}
