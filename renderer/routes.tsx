@@ -4,7 +4,7 @@
  */
 import { lazy } from 'react'
 import type { ComponentType, LazyExoticComponent } from 'react'
-import { ModelsIcon, OverviewIcon, SettingsIcon } from './components/icons.tsx'
+import { ModelsIcon, MonitorIcon, OverviewIcon, SettingsIcon } from './components/icons.tsx'
 
 export interface PageEntry {
   /** First segment of the address, and key of its name: `common:page.<id>`. */
@@ -19,6 +19,7 @@ export interface PageEntry {
 export const pages: readonly [PageEntry, ...PageEntry[]] = [
   { id: 'overview', icon: OverviewIcon, component: lazy(() => import('./features/overview/overview-page.tsx')) },
   { id: 'models', icon: ModelsIcon, component: lazy(() => import('./features/models/models-page.tsx')) },
+  { id: 'monitor', icon: MonitorIcon, component: lazy(() => import('./features/monitor/monitor-page.tsx')) },
   { id: 'settings', icon: SettingsIcon, component: lazy(() => import('./features/settings/settings-page.tsx')), isAtEnd: true },
 ]
 

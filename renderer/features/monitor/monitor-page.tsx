@@ -1,0 +1,93 @@
+/** Monitor: what the engine does now and did in the last hour, on one time cursor. */
+import { Button, Select, ToggleButton } from '@fluentui/react-components'
+import { useEffect, useMemo, useRef, useState } from 'react'
+import { useTranslation } from 'react-i18next'
+import { CHART_AXIS_WIDTH, CHART_RIGHT_MARGIN } from '../../components/chart-time.tsx'
+import { PageHeader } from '../../components/page-header.tsx'
+import { PauseIcon, ResumeIcon, TableIcon } from '../../components/icons.tsx'
+import { Segmented } from '../../components/segmented.tsx'
+import { StateMark } from '../../components/state-pill.tsx'
+import { consoleClient } from '../../console-client.ts'
+import { useConsole } from '../../console-store.ts'
+import { formatClock, formatCount, formatMilliseconds, formatRate } from '../../lib/format.ts'
+import { MonitorCharts } from './monitor-charts.tsx'
+import { MonitorFeed } from './monitor-feed.ts'
+import { useMonitor } from './monitor-store.ts'
+import { WINDOWS, type MonitorView, type WindowSeconds } from './monitor-view.ts'
+import { NpuPanel } from './npu-panel.tsx'
+import { SecondTable } from './second-table.tsx'
+import './monitor.css'
+
+export default function MonitorPage() {
+  const { t } = useTranslation('monitor')
+  const [feed] = useState(() => new MonitorFeed({ client: consoleClient }))
+  const body = useRef<HTMLDivElement>(null)
+  const view = useMonitor((state) => state.view)
+  const showsTable = useMonitor((state) => state.showsTable)
+  useEffect(() => feed.start(), [feed])
+  useEffect(() => {
+    const element = body.current
+    if (!element || typeof ResizeObserver === 'undefined') return
+    const observer = new ResizeObserver(() => feed.setPlotWidth(plotWidthOf(element)))
+    observer.observe(element)
+    return () => observer.disconnect()
+  }, [feed])
+  return (
+    <div className="npu-page npu-monitor">
+      <PageHeader title={t('title')} state={<LiveState />} note={view ? <Conclusion view={view} /> : undefined}>
+        <Controls view={view} />
+      </PageHeader>
+      <div className="npu-card npu-monitor-body" ref={body}>
+        {view === null ? null : showsTable ? <SecondTable rows={view.rows} /> : <MonitorCharts view={view} />}
+      </div>
+      <NpuPanel latest={view?.latest ?? null} />
+    </div>
+  )
+}
+
+/** Two columns from 900 px on (see monitor.css). */
+function plotWidthOf(element: HTMLElement): number {
+  const column = element.clientWidth >= 900 ? (element.clientWidth - 24) / 2 : element.clientWidth
+  return Math.floor(column - 32 - CHART_AXIS_WIDTH - CHART_RIGHT_MARGIN)
+}
+
+function LiveState() {
+  const { t } = useTranslation('monitor')
+  const connection = useConsole((state) => state.connection)
+  const pausedAt = useMonitor((state) => state.pausedAt)
+  if (pausedAt !== null) return <span className="npu-row npu-monitor-live npu-quiet">{t('live.paused', { time: formatClock(pausedAt) })}</span>
+  if (connection !== 'open') return <span className="npu-row npu-monitor-live" style={{ color: 'var(--npuFailed)' }}><StateMark kind="failed" isDecoration />{t('live.disconnected')}</span>
+  return <span className="npu-row npu-monitor-live" style={{ color: 'var(--npuReady)' }}><svg width="8" height="8" aria-hidden="true"><circle cx="4" cy="4" r="4" fill="currentColor" /></svg>{t('live.live')}</span>
+}
+
+/** The window in one sentence. */
+function Conclusion({ view }: { readonly view: MonitorView }) {
+  const { t } = useTranslation('monitor')
+  const { total } = view
+  const window = t('window.last', { window: t(`window.${(view.end - view.start) / 1000}`) })
+  if (total.requests === null) return <>{t('conclusion.unknown', { window })}</>
+  if (total.requests === 0 && total.failures === 0) return <>{t('conclusion.idle', { window })}</>
+  return <>{t(total.failures === 0 ? 'conclusion.good' : 'conclusion.errors', {
+    window, requests: formatCount(total.requests), rate: formatRate(total.requestsPerSecond), p95: formatMilliseconds(total.p95), failures: formatCount(total.failures),
+  })}</>
+}
+
+function Controls({ view }: { readonly view: MonitorView | null }) {
+  const { t } = useTranslation('monitor')
+  const { windowSeconds, model, pausedAt, showsTable } = useMonitor()
+  const known = useConsole((state) => state.models)
+  const models = useMemo(() => [...new Set([...(known ?? []).map((entry) => entry.name), ...(view?.models ?? []), ...(model === '' ? [] : [model])])].sort(), [known, view?.models, model])
+  const isPaused = pausedAt !== null
+  return (
+    <>
+      <Select value={model} aria-label={t('filter.model')} onChange={(_, data) => useMonitor.setState({ model: data.value, cursor: null })} className="npu-monitor-filter">
+        <option value="">{t('filter.all')}</option>
+        {models.map((name) => <option key={name} value={name}>{name}</option>)}
+      </Select>
+      <Segmented label={t('window.name')} value={String(windowSeconds)} options={WINDOWS.map((seconds) => ({ value: String(seconds), label: t(`window.${seconds}`) }))}
+        onChange={(value) => useMonitor.setState({ windowSeconds: Number(value) as WindowSeconds, cursor: null })} />
+      <Button icon={isPaused ? <ResumeIcon /> : <PauseIcon />} disabled={view === null} onClick={() => useMonitor.setState({ pausedAt: isPaused ? null : (view?.end ?? null), cursor: null })}>{isPaused ? t('resume') : t('pause')}</Button>
+      <ToggleButton icon={<TableIcon />} checked={showsTable} onClick={() => useMonitor.setState({ showsTable: !showsTable, cursor: null })}>{t('asTable')}</ToggleButton>
+    </>
+  )
+}

@@ -1,0 +1,94 @@
+/** What the Monitor page shows at one moment, computed once a second from the samples kept: pure, apart from the scales that hold. */
+import type { ServerSample } from '../../../server-core/contract/statistics.ts'
+import { HeldScale, type ValueScale } from '../../lib/chart-scale.ts'
+import { batchSizeHistogram, sampleGaps, secondRows, seriesPoints, stepSecondsFor, summarise, type SeriesPoint } from '../../lib/sample-series.ts'
+
+export type WindowSeconds = 60 | 300 | 900 | 3600
+export const WINDOWS: readonly WindowSeconds[] = [60, 300, 900, 3600]
+
+export const BYTES_PER_MEGABYTE = 2 ** 20
+
+export interface MonitorScales {
+  readonly latency: ValueScale
+  readonly throughput: ValueScale
+  readonly split: ValueScale
+  readonly errors: ValueScale
+  readonly pending: ValueScale
+  readonly cpu: ValueScale
+  readonly memory: ValueScale
+}
+
+export interface MonitorView {
+  /** The window is (start, end], in milliseconds since the epoch. */
+  readonly start: number
+  readonly end: number
+  readonly stepSeconds: number
+  readonly points: readonly SeriesPoint[]
+  /** One row per second; empty while the table is not shown. */
+  readonly rows: readonly SeriesPoint[]
+  readonly gaps: readonly { readonly from: number; readonly to: number }[]
+  readonly batchSizes: readonly { readonly size: number; readonly executions: number }[]
+  /** The whole window as one point. */
+  readonly total: SeriesPoint
+  readonly latest: ServerSample | null
+  /** Models with traffic in the window, by name. */
+  readonly models: readonly string[]
+  readonly scales: MonitorScales
+}
+
+export interface MonitorQuery {
+  readonly end: number
+  readonly windowSeconds: WindowSeconds
+  readonly model: string
+  /** Of the plot, in CSS pixels. */
+  readonly plotWidth: number
+  readonly hasRows: boolean
+}
+
+/** Computes views and remembers between them what need not be computed again. */
+export class MonitorViewBuilder {
+  readonly #scales = {
+    latency: new HeldScale(10), throughput: new HeldScale(10), split: new HeldScale(10), errors: new HeldScale(2), pending: new HeldScale(4, { whole: true }), cpu: new HeldScale(1), memory: new HeldScale(200),
+  }
+  #cache = new Map<number, SeriesPoint>()
+  #rowCache = new Map<number, SeriesPoint>()
+  #cacheKey = ''
+
+  build(samples: readonly ServerSample[], query: MonitorQuery): MonitorView {
+    const { end, windowSeconds, model } = query
+    const start = end - windowSeconds * 1000
+    const stepSeconds = stepSecondsFor(windowSeconds, query.plotWidth)
+    const key = `${windowSeconds} ${stepSeconds} ${model}`
+    if (key !== this.#cacheKey) {
+      this.#cacheKey = key
+      this.#cache = new Map()
+      this.#rowCache = new Map()
+      for (const scale of Object.values(this.#scales)) scale.reset()
+    }
+    const points = seriesPoints(samples, { start, end, stepSeconds, model }, this.#cache)
+    const most = (value: (point: SeriesPoint) => number | null) => points.reduce((max, point) => Math.max(max, value(point) ?? 0), 0)
+    const scales: MonitorScales = {
+      latency: this.#scales.latency.next(most((point) => point.p99), end),
+      throughput: this.#scales.throughput.next(most((point) => point.requestsPerSecond), end),
+      split: this.#scales.split.next(most(meanTotal), end),
+      errors: this.#scales.errors.next(most((point) => point.failuresPerSecond), end),
+      pending: this.#scales.pending.next(most((point) => point.pending), end),
+      cpu: this.#scales.cpu.next(most((point) => point.cpuCores), end),
+      memory: this.#scales.memory.next(most((point) => point.residentBytes) / BYTES_PER_MEGABYTE, end),
+    }
+    return {
+      start, end, stepSeconds, points, scales,
+      rows: query.hasRows ? secondRows(samples, start, end, model, this.#rowCache) : [],
+      gaps: sampleGaps(samples, start, end),
+      batchSizes: batchSizeHistogram(samples, model),
+      total: summarise(samples, end, model),
+      latest: samples[samples.length - 1] ?? null,
+      models: [...new Set(samples.flatMap((sample) => sample.models.map((entry) => entry.model)))].sort(),
+    }
+  }
+}
+
+/** Mean time of a request inside the server: the sum of its parts; null: unknown. */
+export function meanTotal(point: SeriesPoint): number | null {
+  return point.queue === null ? null : point.queue + (point.computeInput ?? 0) + (point.computeInfer ?? 0) + (point.computeOutput ?? 0)
+}

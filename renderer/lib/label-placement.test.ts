@@ -1,0 +1,19 @@
+import { describe, expect, it } from 'vitest'
+import { labelWidth, placeLabels } from './label-placement.ts'
+
+describe('placeLabels', () => {
+  it('puts labels to the right where there is room, to the left at the right edge', () => {
+    expect(placeLabels([{ at: 50, text: 'loaded' }, { at: 580, text: 'failed' }], 600)).toEqual(['right', 'left'])
+  })
+
+  it('keeps the newer of two that would cover each other', () => {
+    expect(placeLabels([{ at: 100, text: 'a long label' }, { at: 130, text: 'a long label' }], 600)).toEqual(['left', 'right'])
+    expect(placeLabels([{ at: 10, text: 'a long label' }, { at: 30, text: 'a long label' }], 600)).toEqual(['none', 'right'])
+  })
+})
+
+describe('labelWidth', () => {
+  it('gives Han characters more room', () => {
+    expect(labelWidth('加载')).toBeGreaterThan(labelWidth('ab'))
+  })
+})
