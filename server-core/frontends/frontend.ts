@@ -1,0 +1,63 @@
+/** What every protocol front end is given and gives back. Front ends call `InferenceServer`; nothing below calls a front end. */
+import type { Server } from 'node:net'
+import type { InferenceServer } from '../inference-server.ts'
+import type { Logger } from '../logger.ts'
+import { ServerError } from '../server-error.ts'
+import type { RestrictedApi } from './restricted-api.ts'
+
+export interface FrontendOptions {
+  readonly server: InferenceServer
+  readonly address: string
+  /** 0 picks a free port. */
+  readonly port: number
+  /** False on a non-loopback address without permission: load and unload are refused. */
+  readonly allowRepositoryControl: boolean
+  readonly log: Logger
+  /** Bytes; see `DEFAULT_MAX_INPUT_SIZE`. */
+  readonly maxInputSize?: number | undefined
+  readonly restrictedApis?: readonly RestrictedApi[] | undefined
+}
+
+export interface Frontend {
+  readonly address: string
+  readonly port: number
+  /** Stops accepting, waits for requests in flight at most `timeoutSeconds`, then closes what is left. */
+  stop(timeoutSeconds: number): Promise<void>
+}
+
+/** `--http-max-input-size`: 64 MiB. */
+export const DEFAULT_MAX_INPUT_SIZE = 67_108_864
+
+/** Said with 403 (gRPC: PERMISSION_DENIED) to load and unload where repository control is closed. */
+export const REPOSITORY_CONTROL_CLOSED =
+  'Repository control is closed because the server listens on an address other than loopback. Name a header with ' +
+  '--http-restricted-api=model-repository:<header>=<value> (gRPC: --grpc-restricted-protocol) or start with --allow-remote-control.'
+
+/**
+ * Binds a server and answers where it listens.
+ * @throws ServerError UNAVAILABLE that names address, port and flag when the port is taken or may not be bound.
+ */
+export async function listen(server: Server, address: string, port: number, flag: string): Promise<{ address: string; port: number }> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error) => { reject(listenError(error, address, port, flag)) })
+    server.listen({ host: address, port, backlog: 1024 }, () => { server.removeAllListeners('error'); resolve() })
+  })
+  const bound = server.address()
+  if (bound === null || typeof bound === 'string') throw new ServerError('INTERNAL', `${flag}: the listening socket has no address`)
+  return { address: bound.address, port: bound.port }
+}
+
+/** Turns an error of `listen` into one that says which port and flag, and what to do. */
+export function listenError(error: NodeJS.ErrnoException, address: string, port: number, flag: string): ServerError {
+  const where = `${address}:${port}`
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return new ServerError('UNAVAILABLE', `${flag}: port ${port} on ${address} is in use by another process. Choose another port with ${flag} or stop that process.`, { cause: error })
+    case 'EACCES':
+      return new ServerError('UNAVAILABLE', `${flag}: no permission to listen on ${where}. Choose a port above 1023 with ${flag}.`, { cause: error })
+    case 'EADDRNOTAVAIL':
+      return new ServerError('INVALID_ARG', `${flag}: this machine has no address ${address}.`, { cause: error })
+    default:
+      return new ServerError('UNAVAILABLE', `${flag}: cannot listen on ${where}: ${error.message}`, { cause: error })
+  }
+}

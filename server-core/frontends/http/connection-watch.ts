@@ -1,0 +1,96 @@
+/** Knows every connection: which have a request in flight (for draining) and which make no progress (slow or stalled clients). */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { errorBody, type HttpExchange } from './http-exchange.ts'
+import type { BodyCollector } from './request-body.ts'
+
+/** A client counts as stuck after this many checks without progress. */
+const CHECKS_UNTIL_STUCK = 4
+
+interface ConnectionState {
+  exchanges: number
+  /** Bytes written at the last check, and checks since they last changed while an answer was waiting to be read. */
+  bytesWritten: number
+  stalledChecks: number
+}
+
+export class ConnectionWatch {
+  readonly #connections = new Map<Socket, ConnectionState>()
+  readonly #uploads = new Map<BodyCollector, HttpExchange>()
+  readonly #checkMilliseconds: number
+  #timer: NodeJS.Timeout | undefined
+  #isDraining = false
+
+  constructor(idleTimeoutMilliseconds: number) {
+    this.#checkMilliseconds = Math.max(1, Math.round(idleTimeoutMilliseconds / CHECKS_UNTIL_STUCK))
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => { this.#check() }, this.#checkMilliseconds)
+    this.#timer.unref()
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+  }
+
+  addConnection(socket: Socket): void {
+    this.#connections.set(socket, { exchanges: 0, bytesWritten: 0, stalledChecks: 0 })
+    socket.once('close', () => { this.#connections.delete(socket) })
+  }
+
+  /** Counts the request until its answer is written or its connection is gone. */
+  beginExchange(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request
+    const state = this.#connections.get(socket)
+    if (this.#isDraining) response.shouldKeepAlive = false
+    if (state === undefined) return
+    state.exchanges++
+    response.once('close', () => {
+      state.exchanges--
+      if (this.#isDraining && state.exchanges === 0) socket.destroySoon()
+    })
+  }
+
+  addUpload(collector: BodyCollector, exchange: HttpExchange): void {
+    this.#uploads.set(collector, exchange)
+  }
+
+  removeUpload(collector: BodyCollector): void {
+    this.#uploads.delete(collector)
+  }
+
+  /** From now on a connection ends with its last answer; idle ones end at once. */
+  drain(): void {
+    this.#isDraining = true
+    for (const [socket, state] of this.#connections) {
+      if (state.exchanges === 0) socket.destroy()
+    }
+  }
+
+  destroyAll(): void {
+    for (const socket of this.#connections.keys()) socket.destroy()
+  }
+
+  #check(): void {
+    for (const [collector, exchange] of this.#uploads) {
+      if (++collector.idleChecks > CHECKS_UNTIL_STUCK) this.#endUpload(exchange)
+    }
+    for (const [socket, state] of this.#connections) {
+      const isWaiting = socket.writableLength > 0 && socket.bytesWritten - socket.writableLength === state.bytesWritten
+      state.bytesWritten = socket.bytesWritten - socket.writableLength
+      state.stalledChecks = isWaiting ? state.stalledChecks + 1 : 0
+      if (state.stalledChecks > CHECKS_UNTIL_STUCK) socket.destroy()
+    }
+  }
+
+  #endUpload({ request, response }: HttpExchange): void {
+    const { socket } = request
+    if (!response.headersSent) {
+      response.shouldKeepAlive = false
+      response.writeHead(408, ['Content-Type', 'text/plain'])
+      response.end(errorBody('the request body stopped arriving'))
+    }
+    socket.destroySoon()
+  }
+}

@@ -1,0 +1,176 @@
+/** Every endpoint of the HTTP protocol: its restriction category, its method, and what it does. */
+import type { LoadParameters } from '../../inference-server.ts'
+import { ServerError } from '../../server-error.ts'
+import { REPOSITORY_CONTROL_CLOSED } from '../frontend.ts'
+import type { ApiCategory } from '../restricted-api.ts'
+import type { HttpExchange } from './http-exchange.ts'
+import { handleInfer, type InferEnvironment, jsonTooLarge } from './infer-endpoint.ts'
+import { JsonDocument } from './json-document.ts'
+import type { Route, RouteKind } from './routes.ts'
+
+export interface EndpointEnvironment extends InferEnvironment {
+  readonly allowRepositoryControl: boolean
+}
+
+export interface Endpoint {
+  readonly category: ApiCategory
+  readonly methods: readonly string[]
+  /** Answers the exchange; what it throws or rejects with becomes an error reply. */
+  run(exchange: HttpExchange, environment: EndpointEnvironment): void | Promise<void>
+}
+
+const GET = ['GET']
+const POST = ['POST']
+const GET_OR_POST = ['GET', 'POST']
+
+export const ENDPOINTS: Readonly<Record<RouteKind, Endpoint>> = {
+  serverLive: { category: 'health', methods: GET, run: (exchange, { server }) => { replyHealth(exchange, server.isLive()) } },
+  serverReady: { category: 'health', methods: GET, run: (exchange, { server }) => { replyHealth(exchange, server.isReady()) } },
+  modelReady: {
+    category: 'health', methods: GET,
+    run: (exchange, { server }) => {
+      if (!server.isModelReady(exchange.route.model, version(exchange.route))) throw new ServerError('INVALID_ARG', 'Model version not ready')
+      exchange.replyEmpty(200, 'text/plain')
+    },
+  },
+  serverMetadata: { category: 'metadata', methods: GET, run: (exchange, { server }) => { replyJson(exchange, () => server.serverMetadata()) } },
+  modelMetadata: {
+    category: 'metadata', methods: GET,
+    run: (exchange, { server }) => { replyJson(exchange, () => server.modelMetadata(exchange.route.model, version(exchange.route))) },
+  },
+  modelConfig: {
+    category: 'model-config', methods: GET,
+    run: (exchange, { server }) => { replyJson(exchange, () => server.modelConfig(exchange.route.model, version(exchange.route))) },
+  },
+  modelStatistics: {
+    category: 'statistics', methods: GET,
+    run: (exchange, { server }) => {
+      replyJson(exchange, () => ({ model_stats: server.modelStatistics(exchange.route.model, version(exchange.route)) }))
+    },
+  },
+  infer: {
+    category: 'inference', methods: POST,
+    run: (exchange, environment) => handleInfer(exchange, version(exchange.route), environment),
+  },
+  repositoryIndex: { category: 'model-repository', methods: POST, run: replyIndex },
+  modelLoad: { category: 'model-repository', methods: POST, run: loadModel },
+  modelUnload: { category: 'model-repository', methods: POST, run: unloadModel },
+  generate: { category: 'inference', methods: POST, run: notServed('The generate extension') },
+  generateStream: { category: 'inference', methods: POST, run: notServed('The generate extension') },
+  trace: {
+    category: 'trace', methods: GET_OR_POST,
+    run: () => { throw new ServerError('UNAVAILABLE', 'the server does not support tracing') },
+  },
+  logging: { category: 'logging', methods: GET_OR_POST, run: notServed('The logging extension') },
+  systemSharedMemoryStatus: { category: 'shared-memory', methods: GET, run: replyRegions('system') },
+  systemSharedMemoryRegister: { category: 'shared-memory', methods: POST, run: notServed('System shared memory') },
+  systemSharedMemoryUnregister: { category: 'shared-memory', methods: POST, run: notServed('System shared memory') },
+  cudaSharedMemoryStatus: { category: 'shared-memory', methods: GET, run: replyRegions('CUDA') },
+  cudaSharedMemoryRegister: {
+    category: 'shared-memory', methods: POST,
+    run: (exchange) => { throw new ServerError('INVALID_ARG', `failed to register CUDA shared memory region: '${exchange.route.qualifier}', GPUs not supported`) },
+  },
+  cudaSharedMemoryUnregister: { category: 'shared-memory', methods: POST, run: notServed('CUDA shared memory') },
+}
+
+function replyHealth(exchange: HttpExchange, isHealthy: boolean): void {
+  exchange.replyEmpty(isHealthy ? 200 : 400, 'text/plain')
+}
+
+function replyJson(exchange: HttpExchange, read: () => unknown): void {
+  exchange.errorContentType = 'application/json'
+  exchange.replyJson(read())
+}
+
+/** An endpoint that exists in the protocol and not yet here: 501 that says so. */
+function notServed(what: string): Endpoint['run'] {
+  return () => { throw new ServerError('UNSUPPORTED', `${what} is not served by this version of the server.`) }
+}
+
+/** No region can be registered, so the list is empty and every name unknown. */
+function replyRegions(kind: 'system' | 'CUDA'): Endpoint['run'] {
+  return (exchange) => {
+    exchange.errorContentType = 'application/json'
+    const region = exchange.route.qualifier
+    if (region !== '') throw new ServerError('NOT_FOUND', `Unable to find ${kind} shared memory region: '${region}'`)
+    exchange.replyJson([])
+  }
+}
+
+async function replyIndex(exchange: HttpExchange, environment: EndpointEnvironment): Promise<void> {
+  exchange.errorContentType = 'application/json'
+  const document = await jsonBody(exchange, environment)
+  const readyAt = document?.find(document.root, 'ready') ?? -1
+  if (document !== undefined && readyAt >= 0 && document.kind(readyAt) !== 'boolean') {
+    throw new ServerError('INVALID_ARG', "Invalid value for 'ready': expected a boolean")
+  }
+  exchange.replyJson(environment.server.repositoryIndex(document !== undefined && readyAt >= 0 && document.asBoolean(readyAt)))
+}
+
+async function loadModel(exchange: HttpExchange, environment: EndpointEnvironment): Promise<void> {
+  if (!environment.allowRepositoryControl) { exchange.replyRefusal(403, REPOSITORY_CONTROL_CLOSED); return }
+  exchange.errorContentType = 'application/json'
+  refuseRepositoryName(exchange)
+  const document = await jsonBody(exchange, environment)
+  const parameters = document === undefined ? undefined : loadParameters(document)
+  await environment.server.loadModel(exchange.route.model, parameters)
+  exchange.replyEmpty(200, 'application/json')
+}
+
+async function unloadModel(exchange: HttpExchange, environment: EndpointEnvironment): Promise<void> {
+  if (!environment.allowRepositoryControl) { exchange.replyRefusal(403, REPOSITORY_CONTROL_CLOSED); return }
+  exchange.errorContentType = 'application/json'
+  refuseRepositoryName(exchange)
+  const document = await jsonBody(exchange, environment)
+  // A wrongly typed unload_dependents and all other keys are ignored (protocol 5.8).
+  const at = document === undefined ? -1 : document.find(document.find(document.root, 'parameters'), 'unload_dependents')
+  const unloadDependents = document !== undefined && at >= 0 && document.kind(at) === 'boolean' && document.asBoolean(at)
+  await environment.server.unloadModel(exchange.route.model, unloadDependents)
+  exchange.replyEmpty(200, 'application/json')
+}
+
+function refuseRepositoryName(exchange: HttpExchange): void {
+  if (exchange.route.qualifier !== '') throw new ServerError('UNSUPPORTED', "'repository_name' specification is not supported")
+}
+
+/** `{"parameters":{"config":"...","file:<path>":"<base64>"}}` */
+function loadParameters(document: JsonDocument): LoadParameters {
+  const parametersAt = memberOfObject(document)
+  if (parametersAt < 0) return {}
+  if (document.kind(parametersAt) !== 'object') throw new ServerError('INTERNAL', 'attempt to get members for non-object')
+  let config: string | undefined
+  const files = new Map<string, Uint8Array>()
+  for (let nameAt = document.first(parametersAt); nameAt >= 0;) {
+    const valueAt = document.memberValue(nameAt)
+    const key = document.text(nameAt)
+    const value = document.asString(valueAt)
+    if (key === 'config') config = value
+    else if (key.startsWith('file:')) files.set(key.slice('file:'.length), Buffer.from(value, 'base64'))
+    else throw new ServerError('INTERNAL', 'unexpected error on creating Triton parameter')
+    nameAt = document.next(valueAt)
+  }
+  return { ...(config === undefined ? {} : { config }), ...(files.size === 0 ? {} : { files }) }
+}
+
+function memberOfObject(document: JsonDocument): number {
+  if (document.kind(document.root) !== 'object') throw new ServerError('INTERNAL', 'attempt to get members for non-object')
+  return document.find(document.root, 'parameters')
+}
+
+/** The JSON body of an endpoint that may also be called without one. */
+async function jsonBody(exchange: HttpExchange, environment: EndpointEnvironment): Promise<JsonDocument | undefined> {
+  const { body, byteLength } = await environment.collect(exchange, environment.maxInputSize)
+  if (byteLength > environment.maxInputSize) throw jsonTooLarge(byteLength, environment.maxInputSize)
+  return byteLength === 0 ? undefined : new JsonDocument(body)
+}
+
+/** The version a path names, without leading zeros. @throws ServerError INVALID_ARG beyond int64 (protocol 5.4) */
+function version(route: Route): string {
+  const text = route.version
+  if (text.length < 2) return text
+  const value = BigInt(text)
+  if (value > 0x7fff_ffff_ffff_ffffn) {
+    throw new ServerError('INVALID_ARG', `failed to get model version from specified version string '${text}' (details: stol), version should be an integral value > 0`)
+  }
+  return value.toString()
+}

@@ -1,0 +1,104 @@
+/** `POST /v2/models/<m>[/versions/<v>]/infer`: body in, checks in the protocol's order (6.1), answer out. */
+import type { InferenceServer } from '../../inference-server.ts'
+import { ServerError } from '../../server-error.ts'
+import { acceptedEncoding, compress, decompress, requestEncoding } from './compression.ts'
+import type { HttpExchange } from './http-exchange.ts'
+import { type InferCall, readInferBody } from './infer-request.ts'
+import { type InferBodyPieces, inferResponseBody } from './infer-response.ts'
+import { readRawBody } from './raw-request.ts'
+import { type CollectedBody, MAX_BODY_LENGTH } from './request-body.ts'
+
+export interface InferEnvironment {
+  readonly server: InferenceServer
+  readonly maxInputSize: number
+  /** Reads the body, keeping at most `limit` bytes. */
+  collect(exchange: HttpExchange, limit: number): Promise<CollectedBody>
+}
+
+export async function handleInfer(exchange: HttpExchange, modelVersion: string, environment: InferEnvironment): Promise<void> {
+  const { server, maxInputSize } = environment
+  const modelName = exchange.route.model
+  if (server.isDecoupled(modelName, modelVersion)) {
+    throw new ServerError('UNSUPPORTED', "HTTP end point doesn't support models with decoupled transaction policy")
+  }
+  const encoding = requestEncoding(exchange.header('content-encoding'))
+  const lengthHeader = exchange.header('inference-header-content-length')
+  const headerLength = lengthHeader === undefined ? undefined : parseLength(lengthHeader)
+  // Without a binary part the whole body has to be within the limit; then more need not be kept.
+  const isBounded = encoding === undefined && (headerLength === undefined || headerLength === 0)
+  const collected = await environment.collect(exchange, isBounded ? maxInputSize : MAX_BODY_LENGTH)
+  const call = encoding === undefined
+    ? readCall(exchange, modelVersion, environment, headerLength, collected)
+    : readCall(exchange, modelVersion, environment, headerLength, plain(await decompress(collected.body, encoding, maxInputSize)))
+  const signal = abortSignal(exchange)
+  const { response } = await server.infer(call.request, { signal })
+  if (exchange.response.destroyed) return
+  const body = inferResponseBody(server, call, response)
+  const responseEncoding = acceptedEncoding(exchange.header('accept-encoding'))
+  if (responseEncoding === undefined) send(exchange, body)
+  else sendCompressed(exchange, body, responseEncoding, await compress(body.pieces, responseEncoding))
+}
+
+function readCall(
+  exchange: HttpExchange, modelVersion: string, environment: InferEnvironment, headerLength: number | undefined, collected: CollectedBody,
+): InferCall {
+  const { body, byteLength } = collected
+  const { server, maxInputSize } = environment
+  if (headerLength !== undefined && (headerLength < 0 || headerLength > byteLength)) {
+    throw new ServerError('INVALID_ARG', `inference header size should be in range (0, ${byteLength}), got: ${headerLength}`)
+  }
+  exchange.errorContentType = 'application/json'
+  const input = { server, modelName: exchange.route.model, modelVersion, maxInputSize }
+  if (headerLength === 0 || byteLength === 0) {
+    if (byteLength > maxInputSize) {
+      throw new ServerError('INVALID_ARG', `Raw input has a byte_size (${byteLength} bytes) that exceeds the maximum allowed value of ${maxInputSize} bytes. Use --http-max-input-size to increase the limit.`)
+    }
+    return readRawBody({ ...input, body, headerLength: 0 })
+  }
+  const jsonLength = headerLength ?? byteLength
+  if (jsonLength > maxInputSize) throw jsonTooLarge(jsonLength, maxInputSize)
+  return readInferBody({ ...input, body, headerLength: jsonLength })
+}
+
+/** @throws the text for a JSON document over the limit; every endpoint with a JSON body uses it. */
+export function jsonTooLarge(byteLength: number, limit: number): ServerError {
+  return new ServerError('INVALID_ARG', `request JSON size of ${byteLength} bytes exceeds the maximum allowed input size of ${limit} bytes. Use --http-max-input-size to increase the limit.`)
+}
+
+function plain(body: Buffer): CollectedBody {
+  return { body, byteLength: body.length }
+}
+
+/** C's stoi: leading space, sign and digits; what follows is ignored. @throws ServerError INVALID_ARG */
+function parseLength(text: string): number {
+  const digits = /^\s*[+-]?\d+/.exec(text.length > 64 ? text.slice(0, 64) : text)?.[0]
+  if (digits === undefined) throw new ServerError('INVALID_ARG', `Unable to parse Inference-Header-Content-Length, got: ${text}`)
+  const value = Number(digits)
+  if (value > MAX_BODY_LENGTH || value < -MAX_BODY_LENGTH - 1) {
+    throw new ServerError('INVALID_ARG', `Unable to parse Inference-Header-Content-Length, value is out of range [ -2147483648, 2147483647 ], got: ${text}`)
+  }
+  return value
+}
+
+/** Aborted when the client goes away before its answer is written. */
+function abortSignal(exchange: HttpExchange): AbortSignal {
+  const controller = new AbortController()
+  const { response } = exchange
+  response.once('close', () => { if (!response.writableFinished) controller.abort() })
+  return controller.signal
+}
+
+function send(exchange: HttpExchange, body: InferBodyPieces): void {
+  exchange.replyPieces(bodyHeaders(body), body.pieces, body.byteLength)
+}
+
+function sendCompressed(exchange: HttpExchange, body: InferBodyPieces, encoding: string, compressed: Buffer): void {
+  if (exchange.response.destroyed) return
+  exchange.replyPieces([...bodyHeaders(body), 'Content-Encoding', encoding], [compressed], compressed.length)
+}
+
+function bodyHeaders(body: InferBodyPieces): string[] {
+  return body.byteLength === body.jsonLength
+    ? ['Content-Type', 'application/json']
+    : ['Content-Type', 'application/octet-stream', 'Inference-Header-Content-Length', String(body.jsonLength)]
+}

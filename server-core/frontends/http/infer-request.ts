@@ -1,0 +1,307 @@
+/**
+ * Reads the body of `POST .../infer`: JSON with `data`, or a JSON header and the binary tensors after it (protocol 6.2, 6.3). Binary
+ * tensors are views of the body: no byte of them is copied or looked at. Checks come in the protocol's order with its texts.
+ */
+import { DATA_TYPES, type DataType, type InferenceRequest, type ParameterValue, type Tensor } from '../../contract/inference.ts'
+import type { InferenceServer } from '../../inference-server.ts'
+import { ServerError } from '../../server-error.ts'
+import { JsonDocument } from './json-document.ts'
+import { bytesFromJson, numbersFromJson } from './tensor-from-json.ts'
+
+/** How one output is to be sent back. */
+export interface OutputForm {
+  readonly isBinary: boolean
+  /** Top-k class strings instead of the tensor; 0: off. */
+  readonly classification: number
+}
+
+export interface InferCall {
+  readonly request: InferenceRequest
+  /** Outputs the request listed; those not listed have `defaultForm`. */
+  readonly outputForms: ReadonlyMap<string, OutputForm>
+  readonly defaultForm: OutputForm
+}
+
+export const JSON_FORM: OutputForm = { isBinary: false, classification: 0 }
+export const BINARY_FORM: OutputForm = { isBinary: true, classification: 0 }
+
+const INT64_MAX = 0x7fff_ffff_ffff_ffffn
+
+export interface InferBody {
+  readonly server: InferenceServer
+  readonly modelName: string
+  readonly modelVersion: string
+  /** Decompressed. */
+  readonly body: Buffer
+  /** Bytes of the JSON part. */
+  readonly headerLength: number
+  readonly maxInputSize: number
+}
+
+/** Request fields while they are collected; `parameters` has no prototype, so keys of the request cannot reach one. */
+interface Draft {
+  sequenceId?: bigint | string
+  sequenceStart?: boolean
+  sequenceEnd?: boolean
+  priority?: number
+  timeoutMicroseconds?: number
+  isBinaryOutput: boolean
+  readonly parameters: Record<string, ParameterValue>
+}
+
+/** @throws ServerError with the protocol's texts: INTERNAL for JSON errors, INVALID_ARG for the rest. */
+export function readInferBody(input: InferBody): InferCall {
+  const { body, headerLength, maxInputSize, modelName } = input
+  if (headerLength > maxInputSize) {
+    throw invalid(`request JSON size of ${headerLength} bytes exceeds the maximum allowed input size of ${maxInputSize} bytes. Use --http-max-input-size to increase the limit.`)
+  }
+  const document = new JsonDocument(headerLength === body.length ? body : body.subarray(0, headerLength))
+  const root = document.root
+  const idAt = document.find(root, 'id')
+  const id = idAt < 0 ? '' : within("Unable to parse 'id': ", () => document.asString(idAt))
+  const draft: Draft = { isBinaryOutput: false, parameters: Object.create(null) as Record<string, ParameterValue> }
+  const parametersAt = document.find(root, 'parameters')
+  if (parametersAt >= 0) readParameters(document, parametersAt, draft)
+  const reader = new InputReader(document, input, id)
+  const inputs = reader.readAll(memberArray(document, root, 'inputs'))
+  if (reader.binaryOffset !== body.length) throw invalid(`unexpected additional input data for model '${modelName}'`)
+  const outputForms = readOutputs(document, root)
+  const { isBinaryOutput, parameters, ...fields } = draft
+  return {
+    request: {
+      modelName, modelVersion: input.modelVersion, id, inputs, parameters, ...fields,
+      requestedOutputs: outputForms.size === 0 ? [] : [...outputForms.keys()],
+    },
+    outputForms,
+    defaultForm: isBinaryOutput ? BINARY_FORM : JSON_FORM,
+  }
+}
+
+function readParameters(document: JsonDocument, at: number, draft: Draft): void {
+  if (document.kind(at) !== 'object') throw internal('failed to get request params.: attempt to get members for non-object')
+  for (let nameAt = document.first(at); nameAt >= 0;) {
+    const valueAt = document.memberValue(nameAt)
+    readParameter(document, document.text(nameAt), valueAt, draft)
+    nameAt = document.next(valueAt)
+  }
+}
+
+function readParameter(document: JsonDocument, key: string, at: number, draft: Draft): void {
+  const prefix = `Unable to parse '${key}': `
+  switch (key) {
+    case 'sequence_id': draft.sequenceId = readSequenceId(document, at); return
+    case 'sequence_start': draft.sequenceStart = within(prefix, () => document.asBoolean(at)); return
+    case 'sequence_end': draft.sequenceEnd = within(prefix, () => document.asBoolean(at)); return
+    case 'priority': draft.priority = Number(within(prefix, () => document.asUnsigned(at))); return
+    case 'timeout': draft.timeoutMicroseconds = Number(within(prefix, () => document.asUnsigned(at))); return
+    case 'binary_data_output': draft.isBinaryOutput = within(prefix, () => document.asBoolean(at)); return
+    default:
+      if (key.startsWith('triton_')) throw invalid("parameter keys starting with 'triton_' are reserved for Triton usage and should not be specified.")
+      draft.parameters[key] = customParameter(document, key, at)
+  }
+}
+
+function readSequenceId(document: JsonDocument, at: number): bigint | string {
+  if (document.kind(at) === 'integer') {
+    const value = document.integer(at)
+    if (value >= 0n) return value
+  }
+  return within("Unable to parse 'sequence_id': ", () => document.asString(at))
+}
+
+function customParameter(document: JsonDocument, key: string, at: number): ParameterValue {
+  switch (document.kind(at)) {
+    case 'string': return document.text(at)
+    case 'boolean': return document.asBoolean(at)
+    case 'double': return document.number(at)
+    case 'integer': {
+      const value = document.integer(at)
+      return value <= INT64_MAX ? value : Number(value)
+    }
+    default: throw invalid(`parameter '${key}' has invalid type. It should be either 'int', 'bool', or 'string'.`)
+  }
+}
+
+/** Reads the elements of `inputs` in order and hands out the binary section from its start. */
+class InputReader {
+  readonly #document: JsonDocument
+  readonly #input: InferBody
+  readonly #id: string
+  binaryOffset: number
+
+  constructor(document: JsonDocument, input: InferBody, id: string) {
+    this.#document = document
+    this.#input = input
+    this.#id = id
+    this.binaryOffset = input.headerLength
+  }
+
+  readAll(arrayAt: number): Tensor[] {
+    const document = this.#document
+    const tensors: Tensor[] = []
+    const names = new Set<string>()
+    for (let at = document.first(arrayAt); at >= 0; at = document.next(at)) {
+      const tensor = this.#readOne(at, names)
+      tensors.push(tensor)
+    }
+    return tensors
+  }
+
+  #readOne(at: number, names: Set<string>): Tensor {
+    const document = this.#document
+    const dataAt = document.find(at, 'data')
+    const parametersAt = document.find(at, 'parameters')
+    const binarySizeAt = document.find(parametersAt, 'binary_data_size')
+    const regionAt = document.find(parametersAt, 'shared_memory_region')
+    checkOneSource(dataAt, binarySizeAt, regionAt)
+    const name = memberString(document, at, 'name')
+    const datatypeText = memberString(document, at, 'datatype')
+    const dims = readShape(document, at)
+    if (names.has(name)) throw invalid(`[request id: <id_unknown>] input '${name}' already exists in request`)
+    names.add(name)
+    if (regionAt >= 0) {
+      const region = within("Unable to parse 'shared_memory_region': ", () => document.asString(regionAt))
+      throw new ServerError('NOT_FOUND', `Unable to find shared memory region: '${region}'`)
+    }
+    const datatype = Object.hasOwn(DATA_TYPES, datatypeText) ? (datatypeText as DataType) : undefined
+    const data = binarySizeAt >= 0
+      ? this.#takeBinary(name, Number(within("Unable to parse 'binary_data_size': ", () => document.asUnsigned(binarySizeAt))))
+      : this.#readData(name, datatype, dims, dataAt)
+    if (datatype === undefined) throw this.#invalidDatatype(name)
+    return { name, datatype, shape: dims.map(Number), data }
+  }
+
+  #takeBinary(name: string, byteSize: number): Buffer {
+    const { body, modelName } = this.#input
+    const end = this.binaryOffset + byteSize
+    if (end > body.length) throw invalid(`unexpected size for input '${name}', expecting ${end - body.length} additional bytes for model '${modelName}'`)
+    const data = body.subarray(this.binaryOffset, end)
+    this.binaryOffset = end
+    return data
+  }
+
+  #readData(name: string, datatype: DataType | undefined, dims: readonly bigint[], dataAt: number): Uint8Array {
+    const document = this.#document
+    const { maxInputSize } = this.#input
+    if (datatype === 'FP16' || datatype === 'BF16') {
+      throw invalid(`receiving ${datatype} data via JSON is not supported. Please use the binary data format for input ${name}`)
+    }
+    if (document.kind(dataAt) !== 'array') throw internal("Unable to parse 'data': attempt to access JSON non-array as array")
+    const count = elementCount(name, dims)
+    if (datatype === undefined) throw invalid(`invalid datatype for input ${name}`)
+    if (count === 0n) return new Uint8Array(0)
+    if (datatype === 'BYTES') return bytesFromJson(document, dataAt, maxInputSize, (byteSize) => tooLarge(name, byteSize, maxInputSize))
+    const elementSize = DATA_TYPES[datatype].byteSize
+    const byteSize = count * BigInt(elementSize)
+    if (byteSize > INT64_MAX) {
+      throw invalid(`byte size overflow for input '${name}': element count (${count}) * data type size (${elementSize}) exceeds maximum allowed size (${INT64_MAX})`)
+    }
+    if (byteSize > BigInt(maxInputSize)) throw tooLarge(name, byteSize, maxInputSize)
+    return numbersFromJson(document, dataAt, datatype, Number(count))
+  }
+
+  /** An unknown datatype in binary form: the mismatch text of the core's check (protocol 8.5). */
+  #invalidDatatype(name: string): ServerError {
+    const { server, modelName, modelVersion } = this.#input
+    const expected = server.modelMetadata(modelName, modelVersion).inputs.find((input) => input.name === name)
+    const prefix = `[request id: ${this.#id === '' ? '<id_unknown>' : this.#id}] `
+    return expected === undefined
+      ? invalid(`unexpected inference input '${name}' for model '${modelName}'`)
+      : invalid(`${prefix}inference input '${name}' data-type is 'INVALID', but model '${modelName}' expects '${expected.datatype}'`)
+  }
+}
+
+function checkOneSource(dataAt: number, binarySizeAt: number, regionAt: number): void {
+  const count = (dataAt >= 0 ? 1 : 0) + (binarySizeAt >= 0 ? 1 : 0) + (regionAt >= 0 ? 1 : 0)
+  if (count === 1) return
+  const found = [dataAt >= 0 ? "'data'" : '', binarySizeAt >= 0 ? "'binary_data_size'" : '', regionAt >= 0 ? "'shared_memory_region'" : '']
+  const verdict = count === 0 ? 'But no field is set' : `But set ${found.filter((field) => field !== '').join(' ')}`
+  throw invalid(`Input must set only one of the following fields: 'data', 'binary_data_size' in 'parameters', 'shared_memory_region' in 'parameters'. ${verdict}`)
+}
+
+function readShape(document: JsonDocument, at: number): bigint[] {
+  const shapeAt = memberArray(document, at, 'shape')
+  const dims: bigint[] = []
+  for (let dimAt = document.first(shapeAt); dimAt >= 0; dimAt = document.next(dimAt)) {
+    const elementAt = dimAt
+    dims.push(within("Unable to parse 'shape': ", () => document.asUnsigned(elementAt)))
+  }
+  return dims
+}
+
+/** Product of the dims. @throws ServerError INVALID_ARG when it or a dim does not fit int64. */
+function elementCount(name: string, dims: readonly bigint[]): bigint {
+  let count = 1n
+  for (const dim of dims) {
+    if (dim > INT64_MAX) throw invalid(`invalid shape for input '${name}': shape [${dims.join(',')}] contains one or more invalid dimensions`)
+    count *= dim
+    if (count > INT64_MAX) {
+      throw invalid(`invalid shape for input '${name}': shape [${dims.join(',')}] causes total element count to exceed maximum size of ${INT64_MAX}`)
+    }
+  }
+  return count
+}
+
+function readOutputs(document: JsonDocument, root: number): ReadonlyMap<string, OutputForm> {
+  const forms = new Map<string, OutputForm>()
+  if (document.find(root, 'outputs') < 0) return forms
+  const arrayAt = memberArray(document, root, 'outputs')
+  for (let at = document.first(arrayAt); at >= 0; at = document.next(at)) {
+    const name = memberString(document, at, 'name')
+    if (forms.has(name)) throw invalid(`[request id: <id_unknown>] output '${name}' already exists in request`)
+    forms.set(name, readOutputForm(document, document.find(at, 'parameters')))
+  }
+  return forms
+}
+
+function readOutputForm(document: JsonDocument, parametersAt: number): OutputForm {
+  const binaryAt = document.find(parametersAt, 'binary_data')
+  const classificationAt = document.find(parametersAt, 'classification')
+  const regionAt = document.find(parametersAt, 'shared_memory_region')
+  const classification = classificationAt < 0 ? 0 : Number(within("Unable to set 'classification': ", () => document.asUnsigned(classificationAt)))
+  if (regionAt >= 0) {
+    const region = within("Unable to parse 'shared_memory_region': ", () => document.asString(regionAt))
+    if (classification > 0) throw invalid("Output can't set both 'shared_memory_region' and 'classification'")
+    if (binaryAt >= 0) throw invalid("Output can't set both 'shared_memory_region' and 'binary_data'")
+    throw new ServerError('NOT_FOUND', `Unable to find shared memory region: '${region}'`)
+  }
+  const isBinary = binaryAt >= 0 && within("Unable to parse 'binary_data': ", () => document.asBoolean(binaryAt))
+  if (classification === 0) return isBinary ? BINARY_FORM : JSON_FORM
+  return { isBinary, classification }
+}
+
+/** Offset of a required array member. */
+function memberArray(document: JsonDocument, objectAt: number, name: string): number {
+  const at = document.find(objectAt, name)
+  if (at < 0) throw internal(`Unable to parse '${name}': attempt to access non-existing object member '${name}'`)
+  if (document.kind(at) !== 'array') throw internal(`Unable to parse '${name}': attempt to access JSON non-array as array`)
+  return at
+}
+
+function memberString(document: JsonDocument, objectAt: number, name: string): string {
+  const at = document.find(objectAt, name)
+  if (at < 0) throw internal(`Unable to parse '${name}': attempt to access non-existing object member '${name}'`)
+  return within(`Unable to parse '${name}': `, () => document.asString(at))
+}
+
+/** Puts the call site's prefix before an error's text. */
+function within<T>(prefix: string, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof ServerError) throw new ServerError(error.kind, `${prefix}${error.message}`, { cause: error })
+    throw error
+  }
+}
+
+function tooLarge(name: string, byteSize: number | bigint, limit: number): ServerError {
+  return invalid(`JSON input '${name}' has a byte_size (${byteSize} bytes) that exceeds the maximum allowed value of ${limit} bytes. Use --http-max-input-size to increase the limit.`)
+}
+
+function invalid(text: string): ServerError {
+  return new ServerError('INVALID_ARG', text)
+}
+
+function internal(text: string): ServerError {
+  return new ServerError('INTERNAL', text)
+}

@@ -1,0 +1,66 @@
+/** Turns an inference response into the pieces of an HTTP body: the JSON, then the binary outputs as they are (protocol 6.4). */
+import { DATA_TYPES, type InferenceResponse, type Tensor } from '../../contract/inference.ts'
+import type { InferenceServer } from '../../inference-server.ts'
+import { ServerError } from '../../server-error.ts'
+import { classify } from '../classification.ts'
+import type { InferCall } from './infer-request.ts'
+import { addTensorData, jsonParameters, jsonString, JsonWriter } from './json-writer.ts'
+
+export interface InferBodyPieces {
+  /** JSON first, binary outputs after it; written without joining. */
+  readonly pieces: readonly Uint8Array[]
+  readonly jsonLength: number
+  /** Over all pieces. */
+  readonly byteLength: number
+}
+
+/** @throws ServerError with the protocol's texts when an output cannot be sent in the form asked for. */
+export function inferResponseBody(server: InferenceServer, call: InferCall, response: InferenceResponse): InferBodyPieces {
+  const writer = new JsonWriter()
+  const binaries: Uint8Array[] = []
+  let binaryLength = 0
+  const id = response.id === '' ? '' : `"id":${jsonString(response.id)},`
+  const parameters = hasAny(response.parameters) ? `,"parameters":${jsonParameters(response.parameters)}` : ''
+  writer.add(`{${id}"model_name":${jsonString(response.modelName)},"model_version":${jsonString(response.modelVersion)}${parameters},"outputs":[`)
+  for (let i = 0; i < response.outputs.length; i++) {
+    const raw = response.outputs[i] as Tensor
+    const form = call.outputForms.get(raw.name) ?? call.defaultForm
+    const output = form.classification === 0 ? raw : classified(server, response, raw, form.classification)
+    writer.add(`${i === 0 ? '' : ','}{"name":${jsonString(output.name)},"datatype":"${output.datatype}","shape":[${output.shape.join(',')}],`)
+    if (form.isBinary) {
+      writer.add(`"parameters":{"binary_data_size":${output.data.byteLength}}}`)
+      if (output.data.byteLength > 0) binaries.push(output.data)
+      binaryLength += output.data.byteLength
+    } else {
+      writer.add('"data":')
+      addTensorData(writer, output.name, output.datatype, output.data, checkedCount(output))
+      writer.add('}')
+    }
+  }
+  writer.add(']}')
+  const json = writer.finish()
+  let jsonLength = 0
+  for (const piece of json) jsonLength += piece.length
+  return { pieces: binaries.length === 0 ? json : [...json, ...binaries], jsonLength, byteLength: jsonLength + binaryLength }
+}
+
+function classified(server: InferenceServer, response: InferenceResponse, output: Tensor, topK: number): Tensor {
+  const { modelName, modelVersion } = response
+  const hasBatchDimension = server.modelConfig(modelName, modelVersion).max_batch_size > 0
+  return classify(output, { topK, hasBatchDimension, labels: server.labels(modelName, modelVersion, output.name) })
+}
+
+function checkedCount(output: Tensor): number {
+  let count = 1
+  for (const dim of output.shape) count *= dim
+  const { byteSize } = DATA_TYPES[output.datatype]
+  if (byteSize !== 0 && count * byteSize !== output.data.byteLength) {
+    throw new ServerError('INTERNAL', `Failed to write 'data' field: output tensor shape does not match size of output for '${output.name}'`)
+  }
+  return count
+}
+
+function hasAny(record: Readonly<Record<string, unknown>>): boolean {
+  for (const _ in record) return true
+  return false
+}

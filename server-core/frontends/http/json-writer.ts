@@ -1,0 +1,155 @@
+/** Writes JSON as RapidJSON does: doubles with a fraction, bare NaN and Infinity, tensor bytes untouched but for escaping. */
+import type { DataType, ParameterValue } from '../../contract/inference.ts'
+import { ServerError } from '../../server-error.ts'
+
+/** Text is turned into bytes in pieces of about this many characters. */
+const PIECE_LENGTH = 65_536
+
+const NEEDS_ESCAPE = Uint8Array.from({ length: 256 }, (_, byte) => (byte < 0x20 || byte === 0x22 || byte === 0x5c ? 1 : 0))
+
+/** Collects text and bytes in order; `finish` hands out the pieces. */
+export class JsonWriter {
+  readonly #pieces: Buffer[] = []
+  #text = ''
+
+  add(text: string): void {
+    this.#text += text
+    if (this.#text.length >= PIECE_LENGTH) this.#flush()
+  }
+
+  /** A string value whose content is bytes, escaped and otherwise as they are. */
+  addBytesAsString(bytes: Uint8Array): void {
+    let isAscii = true
+    for (let i = 0; i < bytes.length; i++) {
+      const byte = bytes[i] as number
+      if (byte >= 0x80 || NEEDS_ESCAPE[byte] === 1) { isAscii = false; break }
+    }
+    const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    if (isAscii) { this.add(`"${view.latin1Slice()}"`); return }
+    this.#flush()
+    this.#pieces.push(escapeBytes(view))
+  }
+
+  finish(): Buffer[] {
+    this.#flush()
+    return this.#pieces
+  }
+
+  #flush(): void {
+    if (this.#text !== '') this.#pieces.push(Buffer.from(this.#text, 'utf8'))
+    this.#text = ''
+  }
+}
+
+function escapeBytes(bytes: Buffer): Buffer {
+  const target = Buffer.allocUnsafe(bytes.length * 6 + 2)
+  let to = 0
+  target[to++] = 0x22
+  for (const byte of bytes) {
+    if (NEEDS_ESCAPE[byte] === 0) { target[to++] = byte; continue }
+    to += target.latin1Write(escapeOf(byte), to)
+  }
+  target[to++] = 0x22
+  return Buffer.from(target.subarray(0, to))
+}
+
+function escapeOf(code: number): string {
+  switch (code) {
+    case 0x22: return '\\"'
+    case 0x5c: return '\\\\'
+    case 0x08: return '\\b'
+    case 0x0c: return '\\f'
+    case 0x0a: return '\\n'
+    case 0x0d: return '\\r'
+    case 0x09: return '\\t'
+    default: return `\\u00${code.toString(16).toUpperCase().padStart(2, '0')}`
+  }
+}
+
+/** A string value, quoted. */
+export function jsonString(text: string): string {
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code < 0x20 || code === 0x22 || code === 0x5c) {
+      return `"${Array.from(text, (character) => (character.length === 1 && NEEDS_ESCAPE[character.charCodeAt(0)] === 1 ? escapeOf(character.charCodeAt(0)) : character)).join('')}"`
+    }
+  }
+  return `"${text}"`
+}
+
+/** Shortest form of a double with a fraction or an exponent: `1.0`, `-0.0`, `1e21`, `NaN`, `-Infinity` (protocol section 2). */
+export function jsonDouble(value: number): string {
+  const text = String(value)
+  if (Number.isInteger(value)) {
+    if (Object.is(value, -0)) return '-0.0'
+    return text.includes('e') ? text.replace('e+', 'e') : `${text}.0`
+  }
+  return text
+}
+
+/** A parameter: integers are bigint, doubles number. */
+export function jsonParameter(value: ParameterValue): string {
+  switch (typeof value) {
+    case 'string': return jsonString(value)
+    case 'number': return jsonDouble(value)
+    default: return String(value)
+  }
+}
+
+export function jsonParameters(parameters: Readonly<Record<string, ParameterValue>>): string {
+  return `{${Object.entries(parameters).map(([key, value]) => `${jsonString(key)}:${jsonParameter(value)}`).join(',')}}`
+}
+
+/**
+ * Adds the flat `data` array of a tensor.
+ * @param elementCount product of the shape; the raw bytes were checked against it for every type but BYTES.
+ * @throws ServerError INVALID_ARG for FP16 and BF16, INTERNAL when a BYTES tensor does not match its shape.
+ */
+export function addTensorData(writer: JsonWriter, name: string, datatype: DataType, data: Uint8Array, elementCount: number): void {
+  if (datatype === 'BYTES') { addByteStrings(writer, name, data, elementCount); return }
+  const element = elementReader(datatype, data)
+  writer.add('[')
+  for (let i = 0; i < elementCount; i++) {
+    if (i > 0) writer.add(',')
+    writer.add(element(i))
+  }
+  writer.add(']')
+}
+
+function elementReader(datatype: Exclude<DataType, 'BYTES'>, data: Uint8Array): (index: number) => string {
+  const view = new DataView(data.buffer, data.byteOffset, data.byteLength)
+  switch (datatype) {
+    case 'BOOL': return (i) => (data[i] === 0 ? 'false' : 'true')
+    case 'UINT8': return (i) => String(data[i])
+    case 'INT8': return (i) => String(view.getInt8(i))
+    case 'UINT16': return (i) => String(view.getUint16(2 * i, true))
+    case 'INT16': return (i) => String(view.getInt16(2 * i, true))
+    case 'UINT32': return (i) => String(view.getUint32(4 * i, true))
+    case 'INT32': return (i) => String(view.getInt32(4 * i, true))
+    case 'UINT64': return (i) => String(view.getBigUint64(8 * i, true))
+    case 'INT64': return (i) => String(view.getBigInt64(8 * i, true))
+    case 'FP32': return (i) => jsonDouble(view.getFloat32(4 * i, true))
+    case 'FP64': return (i) => jsonDouble(view.getFloat64(8 * i, true))
+    case 'FP16': case 'BF16':
+      throw new ServerError('INVALID_ARG', `sending ${datatype} data via JSON is not supported. Please use the binary data format for output`)
+  }
+}
+
+function addByteStrings(writer: JsonWriter, name: string, data: Uint8Array, elementCount: number): void {
+  const view = new DataView(data.buffer, data.byteOffset, data.byteLength)
+  let offset = 0
+  writer.add('[')
+  for (let i = 0; i < elementCount; i++) {
+    const length = offset + 4 <= data.length ? view.getUint32(offset, true) : Infinity
+    if (offset + 4 + length > data.length) throw sizeMismatch(name)
+    if (i > 0) writer.add(',')
+    writer.addBytesAsString(data.subarray(offset + 4, offset + 4 + length))
+    offset += 4 + length
+  }
+  if (offset !== data.length) throw sizeMismatch(name)
+  writer.add(']')
+}
+
+function sizeMismatch(name: string): ServerError {
+  return new ServerError('INTERNAL', `output tensor shape does not match size of output for '${name}'`)
+}

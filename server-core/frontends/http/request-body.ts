@@ -1,0 +1,92 @@
+/** Collects a request body: one chunk is handed on as it is, several are copied once into a buffer of the announced length. */
+import type { IncomingMessage } from 'node:http'
+import { ServerError } from '../../server-error.ts'
+
+/** Largest Content-Length the protocol knows. */
+export const MAX_BODY_LENGTH = 2_147_483_647
+const MAX_CHUNKS = 65_536
+/** A chunk that arrives in pieces looks like several; below this average they are certainly small chunks. */
+const SMALL_CHUNK = 256
+/** The whole buffer is allocated once 1/64 of the announced bytes are here, so an announcement alone costs nothing. */
+const ALLOCATE_AFTER_PART = 64
+
+export interface CollectedBody {
+  /** Empty when more than the limit arrived: the rest was read and dropped, so the connection stays usable. */
+  readonly body: Buffer
+  readonly byteLength: number
+}
+
+const EMPTY = Buffer.alloc(0)
+
+export class TooManyChunksError extends ServerError {
+  constructor() {
+    super('INVALID_ARG', `Chunked request body exceeds maximum of ${MAX_CHUNKS} non-empty chunks. Send fewer or larger HTTP chunks.`)
+  }
+}
+
+/** The client went away before its body was complete; there is nobody to answer. */
+export class AbortedUploadError extends Error {}
+
+export class BodyCollector {
+  /** Raised by whoever watches for slow clients; any arriving byte resets it. */
+  idleChecks = 0
+  readonly #limit: number
+  readonly #announced: number
+  readonly #chunks: Buffer[] = []
+  #target: Buffer | undefined
+  #received = 0
+  #count = 0
+  #isSettled = false
+
+  /** @param limit bytes kept; what goes beyond is counted and dropped. */
+  constructor(limit: number, announced: number) {
+    this.#limit = limit
+    this.#announced = announced
+  }
+
+  /** @throws TooManyChunksError, AbortedUploadError */
+  collect(request: IncomingMessage): Promise<CollectedBody> {
+    return new Promise((resolve, reject) => {
+      const fail = (error: Error) => { if (!this.#isSettled) { this.#isSettled = true; reject(error) } }
+      request.on('data', (chunk: Buffer) => {
+        this.#take(chunk)
+        if (this.#count > MAX_CHUNKS && this.#received < this.#count * SMALL_CHUNK) fail(new TooManyChunksError())
+      })
+      request.on('end', () => { if (!this.#isSettled) { this.#isSettled = true; resolve(this.#result()) } })
+      request.on('close', () => { fail(new AbortedUploadError()) })
+      request.on('error', () => { fail(new AbortedUploadError()) })
+    })
+  }
+
+  #take(chunk: Buffer): void {
+    this.idleChecks = 0
+    this.#count++
+    const start = this.#received
+    this.#received += chunk.length
+    if (this.#received > this.#limit || this.#isSettled) { this.#drop(); return }
+    if (this.#target !== undefined) { chunk.copy(this.#target, start); return }
+    this.#chunks.push(chunk)
+    const isWorthOneBuffer = chunk.length < this.#announced && this.#received * ALLOCATE_AFTER_PART >= this.#announced
+    if (isWorthOneBuffer && this.#announced <= this.#limit) this.#target = this.#join(this.#announced)
+  }
+
+  #drop(): void {
+    this.#chunks.length = 0
+    this.#target = undefined
+  }
+
+  #join(length: number): Buffer {
+    const target = Buffer.allocUnsafeSlow(length)
+    let at = 0
+    for (const chunk of this.#chunks) at += chunk.copy(target, at)
+    this.#chunks.length = 0
+    return target
+  }
+
+  #result(): CollectedBody {
+    const byteLength = this.#received
+    if (byteLength > this.#limit || byteLength === 0) return { body: EMPTY, byteLength }
+    const body = this.#target ?? (this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : this.#join(byteLength))
+    return { body, byteLength }
+  }
+}

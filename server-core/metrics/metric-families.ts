@@ -1,0 +1,118 @@
+/** The Prometheus page in Triton's words: families, labels, HELP texts (protocol section 10). Pure: numbers in, text out. */
+import type { ModelMetricsSnapshot } from '../inference-server.ts'
+
+export interface CpuMetrics {
+  /** 0..1 over all cores since the last reading; null: not known yet. */
+  readonly utilization: number | null
+  readonly memoryTotalBytes: number | null
+  readonly memoryUsedBytes: number | null
+}
+
+type FailureReason = keyof ModelMetricsSnapshot['requestFailure']
+
+interface ModelFamily {
+  readonly name: string
+  readonly type: 'counter' | 'gauge'
+  readonly help: string
+  readonly value: (model: ModelMetricsSnapshot) => number
+}
+
+const FAILURE_REASONS: readonly FailureReason[] = ['REJECTED', 'CANCELED', 'BACKEND', 'OTHER']
+
+const SUCCESS_FAMILY: ModelFamily = {
+  name: 'nv_inference_request_success', type: 'counter', help: 'Number of successful inference requests, all batch sizes',
+  value: (model) => model.requestSuccess,
+}
+
+const MODEL_FAMILIES: readonly ModelFamily[] = [
+  {
+    name: 'nv_inference_count', type: 'counter', help: 'Number of inferences performed (does not include cached requests)',
+    value: (model) => model.inferenceCount,
+  },
+  {
+    name: 'nv_inference_exec_count', type: 'counter', help: 'Number of model executions performed (does not include cached requests)',
+    value: (model) => model.executionCount,
+  },
+  {
+    name: 'nv_inference_request_duration_us', type: 'counter',
+    help: 'Cumulative inference request duration in microseconds (includes cached requests)', value: (model) => model.requestDurationMicroseconds,
+  },
+  {
+    name: 'nv_inference_queue_duration_us', type: 'counter',
+    help: 'Cumulative inference queuing duration in microseconds (includes cached requests)', value: (model) => model.queueDurationMicroseconds,
+  },
+  {
+    name: 'nv_inference_compute_input_duration_us', type: 'counter',
+    help: 'Cumulative compute input duration in microseconds (does not include cached requests)',
+    value: (model) => model.computeInputDurationMicroseconds,
+  },
+  {
+    name: 'nv_inference_compute_infer_duration_us', type: 'counter',
+    help: 'Cumulative compute inference duration in microseconds (does not include cached requests)',
+    value: (model) => model.computeInferDurationMicroseconds,
+  },
+  {
+    name: 'nv_inference_compute_output_duration_us', type: 'counter',
+    help: 'Cumulative inference compute output duration in microseconds (does not include cached requests)',
+    value: (model) => model.computeOutputDurationMicroseconds,
+  },
+  {
+    name: 'nv_inference_pending_request_count', type: 'gauge', help: 'Instantaneous number of pending requests awaiting execution per-model.',
+    value: (model) => model.pendingRequestCount,
+  },
+  { name: 'nv_model_load_duration_secs', type: 'gauge', help: 'Model load time in seconds', value: (model) => model.loadDurationSeconds },
+]
+
+/** @returns the whole page, Prometheus text format 0.0.4 */
+export function metricsPage(models: readonly ModelMetricsSnapshot[], cpu: CpuMetrics): string {
+  const loaded = models.filter((model) => model.isLoaded)
+  return [
+    modelFamily(SUCCESS_FAMILY, loaded),
+    failureFamily(models),
+    ...MODEL_FAMILIES.map((family) => modelFamily(family, loaded)),
+    gauge('nv_cpu_utilization', 'CPU utilization rate [0.0 - 1.0]', cpu.utilization),
+    gauge('nv_cpu_memory_total_bytes', 'CPU total memory (RAM), in bytes', cpu.memoryTotalBytes),
+    gauge('nv_cpu_memory_used_bytes', 'CPU used memory (RAM), in bytes', cpu.memoryUsedBytes),
+  ].join('')
+}
+
+function modelFamily(family: ModelFamily, models: readonly ModelMetricsSnapshot[]): string {
+  return header(family.name, family.type, family.help) +
+    models.map((model) => `${family.name}${labels(modelLabels(model))} ${printedValue(family.value(model))}\n`).join('')
+}
+
+/** All four reasons exist at 0, and stay on the page after an unload. */
+function failureFamily(models: readonly ModelMetricsSnapshot[]): string {
+  const name = 'nv_inference_request_failure'
+  return header(name, 'counter', 'Number of failed inference requests, all batch sizes') + models.flatMap((model) =>
+    FAILURE_REASONS.map((reason) => `${name}${labels({ ...modelLabels(model), reason })} ${printedValue(model.requestFailure[reason])}\n`)).join('')
+}
+
+function gauge(name: string, help: string, value: number | null): string {
+  return value === null ? '' : `${header(name, 'gauge', help)}${name} ${printedValue(value)}\n`
+}
+
+function header(name: string, type: string, help: string): string {
+  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`
+}
+
+function modelLabels(model: ModelMetricsSnapshot): Record<string, string> {
+  const tags = Object.entries(model.metricTags).map(([tag, value]) => [`_${tag}`, value])
+  return { ...Object.fromEntries(tags), model: model.model, version: model.version }
+}
+
+/** `{a="1",b="2"}`, sorted by name. */
+function labels(values: Readonly<Record<string, string>>): string {
+  const names = Object.keys(values).sort((a, b) => (a < b ? -1 : 1))
+  return `{${names.map((name) => `${name}="${escaped(values[name] ?? '')}"`).join(',')}}`
+}
+
+function escaped(value: string): string {
+  return value.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"')
+}
+
+function printedValue(value: number): string {
+  if (Number.isNaN(value)) return 'Nan'
+  if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf'
+  return String(value)
+}
