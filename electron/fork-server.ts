@@ -15,13 +15,19 @@ export function forkServer(entryPath: string, events: ServerChildEvents): Server
     process.stderr.write(chunk)
     lastWords = (lastWords + chunk.toString()).slice(-LAST_WORDS_LENGTH)
   })
-  child.on('exit', (code) => { events.exit(code, lastWords.trim().split('\n').at(-1) ?? '') })
+  child.on('exit', (code) => { events.exit(code, lastErrorLine(lastWords)) })
   return {
     get processId() { return child.pid ?? 0 },
     send: (message) => { child.postMessage(message) },
     // UtilityProcess.kill() is a polite SIGTERM; a process that hangs needs the other one.
     kill: () => { killProcess(child.pid) },
   }
+}
+
+/** Node prints a stack and its version after the error itself. */
+function lastErrorLine(text: string): string {
+  const lines = text.trim().split('\n')
+  return lines.findLast((line) => /error/i.test(line) && !/^\s+at /.test(line)) ?? lines.at(-1) ?? ''
 }
 
 function killProcess(processId: number | undefined): void {
