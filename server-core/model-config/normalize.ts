@@ -1,0 +1,118 @@
+/** What Triton fills in before a config is used; `/config` shows the result. */
+import type { InstanceGroupKind, ModelConfig, ModelInstanceGroup } from '../contract/model-config.ts'
+import { ServerError } from '../server-error.ts'
+
+const DEFAULT_SEQUENCE_IDLE_MICROSECONDS = 1_000_000
+/** Backends whose default on the CPU is two instances a group. */
+const TWO_CPU_INSTANCES = new Set(['onnxruntime', 'tensorflow'])
+const MINIMUM_COMPUTE_CAPABILITY = '6.000000'
+
+/**
+ * Version policy, preferred batch sizes, sequence idle time, pinned memory, ensemble transaction policy. Instance groups are
+ * `normalizeInstanceGroups`, backend and platform `inferBackend`.
+ */
+export function normalizeModelConfig(config: ModelConfig): ModelConfig {
+  const isEnsemble = config.ensemble_scheduling !== undefined
+  const result: ModelConfig = { ...config, version_policy: normalizeVersionPolicy(config) }
+  if (config.dynamic_batching !== undefined) {
+    const preferred = withPreferredSizes(config.dynamic_batching.preferred_batch_size, config.max_batch_size)
+    result.dynamic_batching = { ...config.dynamic_batching, preferred_batch_size: preferred }
+  }
+  if (config.sequence_batching !== undefined) result.sequence_batching = normalizeSequenceBatching(config.sequence_batching, config.max_batch_size)
+  if (isEnsemble) {
+    result.model_transaction_policy = config.model_transaction_policy ?? { decoupled: false }
+  } else {
+    result.optimization = {
+      priority: 'PRIORITY_DEFAULT',
+      gather_kernel_buffer_threshold: 0,
+      eager_batching: false,
+      ...config.optimization,
+      input_pinned_memory: config.optimization?.['input_pinned_memory'] ?? { enable: true },
+      output_pinned_memory: config.optimization?.['output_pinned_memory'] ?? { enable: true },
+    }
+  }
+  return result
+}
+
+function normalizeVersionPolicy({ version_policy: policy }: ModelConfig): NonNullable<ModelConfig['version_policy']> {
+  const isChosen = policy !== undefined && (policy.latest !== undefined || policy.all !== undefined || policy.specific !== undefined)
+  return isChosen ? policy : { latest: { num_versions: 1 } }
+}
+
+function withPreferredSizes(sizes: readonly number[], maxBatchSize: number): number[] {
+  return sizes.length === 0 && maxBatchSize > 0 ? [maxBatchSize] : [...sizes]
+}
+
+function normalizeSequenceBatching(batching: Record<string, unknown>, maxBatchSize: number): Record<string, unknown> {
+  const result = { ...batching }
+  if (Number(result['max_sequence_idle_microseconds'] ?? 0) === 0) result['max_sequence_idle_microseconds'] = DEFAULT_SEQUENCE_IDLE_MICROSECONDS
+  const oldest = result['oldest'] as { preferred_batch_size: number[] } | undefined
+  if (oldest !== undefined) {
+    result['oldest'] = { ...oldest, preferred_batch_size: withPreferredSizes(oldest.preferred_batch_size, maxBatchSize) }
+  }
+  return result
+}
+
+/**
+ * Names, kinds and counts of the instance groups, and their checks. A group made because none was given bears the model's name, others
+ * `<model>_<index>`.
+ *
+ * @param machine GPUs that backends may use; 0 on every machine without CUDA
+ * @throws ServerError INVALID_ARG with Triton's texts; INTERNAL for an enum number that is no kind
+ */
+export function normalizeInstanceGroups(config: ModelConfig, machine: { readonly gpuCount: number }): ModelConfig {
+  if (config.ensemble_scheduling !== undefined) return config
+  const written = config.instance_group.length > 0 ? config.instance_group : [emptyGroup(config.name)]
+  const groups = written.map((group, index) => normalizeGroup(group, index, config, machine.gpuCount))
+  for (const group of groups) checkGroup(group, config, machine.gpuCount)
+  return { ...config, instance_group: groups }
+}
+
+function emptyGroup(name: string): ModelInstanceGroup {
+  return { name, kind: 'KIND_AUTO', count: 0, gpus: [], secondary_devices: [], profile: [], passive: false, host_policy: '' }
+}
+
+function normalizeGroup(group: ModelInstanceGroup, index: number, config: ModelConfig, gpuCount: number): ModelInstanceGroup {
+  const kind = group.kind === 'KIND_AUTO' ? automaticKind(group, gpuCount) : group.kind
+  return {
+    ...group,
+    name: group.name === '' ? `${config.name}_${index}` : group.name,
+    kind,
+    count: group.count < 1 ? (kind === 'KIND_CPU' && TWO_CPU_INSTANCES.has(config.backend) ? 2 : 1) : group.count,
+    gpus: kind === 'KIND_GPU' && group.gpus.length === 0 ? Array.from({ length: gpuCount }, (_none, gpu) => gpu) : group.gpus,
+  }
+}
+
+function automaticKind(group: ModelInstanceGroup, gpuCount: number): InstanceGroupKind {
+  return gpuCount > 0 && group.gpus.every((gpu) => gpu >= 0 && gpu < gpuCount) ? 'KIND_GPU' : 'KIND_CPU'
+}
+
+function checkGroup(group: ModelInstanceGroup, config: ModelConfig, gpuCount: number): void {
+  const prefix = `instance group ${group.name} of model ${config.name}`
+  const refuse = (what: string): never => { throw new ServerError('INVALID_ARG', `${prefix} ${what}`) }
+  switch (group.kind) {
+    case 'KIND_MODEL':
+      if (group.gpus.length > 0) refuse('has kind KIND_MODEL but specifies one or more GPUs')
+      break
+    case 'KIND_CPU':
+      if (group.gpus.length > 0) refuse('has kind KIND_CPU but specifies one or more GPUs')
+      break
+    case 'KIND_GPU': {
+      if (gpuCount === 0) refuse('has kind KIND_GPU but server does not support GPUs')
+      const wrong = group.gpus.find((gpu) => gpu < 0 || gpu >= gpuCount)
+      if (wrong !== undefined) {
+        const list = Array.from({ length: gpuCount }, (_none, gpu) => gpu).join(', ')
+        refuse(`specifies invalid or unsupported gpu id ${wrong}. GPUs with at least the minimum required CUDA compute compatibility of `
+          + `${MINIMUM_COMPUTE_CAPABILITY} are: ${list}`)
+      }
+      break
+    }
+    case 'KIND_AUTO':
+    default: // an enum number that is no kind is kept by protobuf
+      throw new ServerError('INTERNAL', `${prefix} has unexpected kind KIND_AUTO`)
+  }
+  if (group.profile.length > 0 && config.platform !== 'tensorrt_plan') {
+    // The space is missing in Triton's text too.
+    throw new ServerError('INVALID_ARG', `${prefix} and platform ${config.platform}specifies profile field which is only supported for TensorRT models`)
+  }
+}

@@ -1,0 +1,87 @@
+/** What the literals of text format mean, and how strings are written back. */
+import type { ScalarType } from './config-schema.ts'
+
+const SIMPLE_ESCAPES: Readonly<Record<string, number>> = { a: 7, b: 8, f: 12, n: 10, r: 13, t: 9, v: 11, '\\': 92, '\'': 39, '"': 34, '?': 63 }
+const ESCAPE = /\\(?:([abfnrtv\\'"?])|([0-7]{1,3})|x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))/g
+
+/**
+ * The text of one string literal with its quotes (the closing one may be missing). Escapes are bytes, so `\345\255\227` is one character;
+ * bytes that are no UTF-8 become U+FFFD.
+ */
+export function stringLiteralValue(literal: string): string {
+  const closing = literal.length > 1 && /["'”’＂]$/.test(literal) ? literal.length - 1 : literal.length
+  const body = literal.slice(1, closing)
+  if (!body.includes('\\')) return body
+  const parts: Buffer[] = []
+  let last = 0
+  for (const match of body.matchAll(ESCAPE)) {
+    parts.push(Buffer.from(body.slice(last, match.index), 'utf8'))
+    last = match.index + match[0].length
+    const [, simple, octal, hex, short, long] = match
+    if (simple !== undefined) parts.push(Buffer.from([SIMPLE_ESCAPES[simple] ?? 0]))
+    else if (octal !== undefined) parts.push(Buffer.from([Number.parseInt(octal, 8) & 0xff]))
+    else if (hex !== undefined) parts.push(Buffer.from([Number.parseInt(hex, 16)]))
+    else parts.push(codePointBytes(Number.parseInt(short ?? long ?? '0', 16)))
+  }
+  parts.push(Buffer.from(body.slice(last), 'utf8'))
+  return joinSurrogates(Buffer.concat(parts))
+}
+
+/** UTF-8 of a code point; halves of a surrogate pair too, as three bytes that `joinSurrogates` puts together. */
+function codePointBytes(codePoint: number): Buffer {
+  if (codePoint < 0xd800 || codePoint > 0xdfff) return Buffer.from(codePoint > 0x10ffff ? '\ufffd' : String.fromCodePoint(codePoint), 'utf8')
+  return Buffer.from([0xe0 | (codePoint >> 12), 0x80 | ((codePoint >> 6) & 0x3f), 0x80 | (codePoint & 0x3f)])
+}
+
+const SURROGATE_PAIR = /\u00ed([\u00a0-\u00af])([\u0080-\u00bf])\u00ed([\u00b0-\u00bf])([\u0080-\u00bf])/g
+
+function joinSurrogates(bytes: Buffer): string {
+  const latin = bytes.toString('latin1')
+  if (!latin.includes('\u00ed')) return bytes.toString('utf8')
+  const joined = latin.replace(SURROGATE_PAIR, (_all, a: string, b: string, c: string, d: string) => {
+    const unit = (high: string, low: string): number => 0xd000 | ((high.charCodeAt(0) & 0x3f) << 6) | (low.charCodeAt(0) & 0x3f)
+    return Buffer.from(String.fromCharCode(unit(a, b), unit(c, d)), 'utf8').toString('latin1')
+  })
+  return Buffer.from(joined, 'latin1').toString('utf8')
+}
+
+/** A string literal in double quotes. UTF-8 text stays readable; control characters become escapes. */
+export function printStringLiteral(value: string): string {
+   
+  const escaped = value.replace(/[\u0000-\u001f\u007f"'\\]/g, (character) => {
+    const named: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t', '"': '\\"', '\'': '\\\'', '\\': '\\\\' }
+    return named[character] ?? `\\${character.charCodeAt(0).toString(8).padStart(3, '0')}`
+  })
+  return `"${escaped}"`
+}
+
+/** Smallest and largest value of an integer type. */
+export const INTEGER_RANGES: Readonly<Partial<Record<ScalarType, readonly [bigint, bigint]>>> = {
+  int32: [-(2n ** 31n), 2n ** 31n - 1n],
+  uint32: [0n, 2n ** 32n - 1n],
+  int64: [-(2n ** 63n), 2n ** 63n - 1n],
+  uint64: [0n, 2n ** 64n - 1n],
+}
+
+/** An integer literal without sign (decimal, hex, octal); null where a digit does not belong to its base. */
+export function integerLiteralValue(literal: string): bigint | null {
+  if (/^0[0-7]+$/.test(literal)) return BigInt(`0o${literal.slice(1)}`)
+  if (/^(?:0|[1-9][0-9]*)$/.test(literal)) return BigInt(literal)
+  return /^0[xX][0-9a-fA-F]+$/.test(literal) ? BigInt(`0x${literal.slice(2)}`) : null
+}
+
+/** A bigint as a number where that loses nothing. */
+export function narrowInteger(value: bigint): number | bigint {
+  return value >= BigInt(Number.MIN_SAFE_INTEGER) && value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : value
+}
+
+/** Shortest text that reads back as the same float (32 bit) or double. */
+export function shortestFloat(value: number, type: 'float' | 'double'): string {
+  if (type === 'float' && Number.isFinite(value)) {
+    for (let precision = 1; precision <= 9; precision++) {
+      const text = Number(value.toPrecision(precision))
+      if (Math.fround(text) === Math.fround(value)) return String(text)
+    }
+  }
+  return String(value)
+}
