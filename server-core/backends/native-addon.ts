@@ -1,0 +1,56 @@
+/**
+ * The only loader of the native addon. Where it is not there everything else works, and the reason says what to do next. Each thread that
+ * asks loads it for itself.
+ */
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
+
+export interface NativeAddon {
+  /** Names the calling thread as `top -H` shows it; the kernel keeps 15 bytes, longer names are cut. */
+  nameCurrentThread(name: string): void
+  /** Processor time the calling thread has used so far. */
+  currentThreadCpuNanoseconds(): number
+}
+
+export type NativeAddonResult =
+  | { readonly ok: true; readonly addon: NativeAddon }
+  | { readonly ok: false; readonly reason: string }
+
+/** `dist/native/addon.node`, seen from the sources and from the bundles in `dist/server`. */
+export const NATIVE_ADDON_PATH = fileURLToPath(
+  new URL(import.meta.url.endsWith('.ts') ? '../../dist/native/addon.node' : '../native/addon.node', import.meta.url),
+)
+
+let loaded: NativeAddonResult | undefined
+
+/** The addon, or why there is none. Looks at the disk once per thread. */
+export function nativeAddon(): NativeAddonResult {
+  loaded ??= loadNativeAddon(NATIVE_ADDON_PATH)
+  return loaded
+}
+
+/** Loads the addon from a path; does not remember it. */
+export function loadNativeAddon(path: string): NativeAddonResult {
+  if (!existsSync(path)) {
+    return { ok: false, reason: `The native addon is not built (${path} is not there): install g++ and cmake, then run: npm run build` }
+  }
+  try {
+    return { ok: true, addon: createRequire(import.meta.url)(path) as NativeAddon }
+  } catch (error) {
+    const cause = error instanceof Error ? error.message : String(error)
+    return { ok: false, reason: `The native addon ${path} cannot be loaded: ${cause}. Build it again on this machine: npm run build` }
+  }
+}
+
+/** Gives the calling thread a name for system tools; without the addon it keeps its own. */
+export function nameCurrentThread(name: string): void {
+  const result = nativeAddon()
+  if (result.ok) result.addon.nameCurrentThread(name)
+}
+
+/** Processor time of the calling thread; null: unknown, since there is no addon. */
+export function currentThreadCpuNanoseconds(): number | null {
+  const result = nativeAddon()
+  return result.ok ? result.addon.currentThreadCpuNanoseconds() : null
+}
