@@ -109,10 +109,10 @@ function PlotInner<Point extends { readonly time: number }>({ series, points, st
         <XAxis dataKey="time" type="number" domain={[start, end]} allowDataOverflow ticks={timeTicks(start, end, 6)} height={TIME_AXIS_HEIGHT} hide={!hasTimeAxis} axisLine={false} tickLine={false} tickMargin={4}
           tick={{ fontSize: 11, fill: 'var(--npuAxis)' }} interval={0} tickFormatter={(time: number) => (hasSeconds ? formatClock(time) : formatClock(time).slice(0, 5))} />
         <YAxis width={CHART_AXIS_WIDTH} domain={[0, scale.top]} allowDataOverflow ticks={[...scale.ticks]} axisLine={false} tickLine={false} interval={0} tick={{ fontSize: 11, fill: 'var(--npuAxis)' }}
-          tickFormatter={(value: number) => (value === scale.top ? `${tickText(value)}${unit === '' ? '' : ` ${unit}`}` : tickText(value))} />
+          tickFormatter={(value: number) => (value === scale.top ? `${tickText(value)}${unit === '' ? '' : `\u00a0${unit}`}` : tickText(value))} />
         {gaps.map((gap) => (
           <ReferenceArea key={gap.from} x1={gap.from} x2={gap.to} fill="var(--npuGrid)" fillOpacity={0.7} ifOverflow="hidden"
-            {...(timeShare(gap.to - gap.from, 0, end - start) * plotWidth > 90 && height > 50 ? { label: { value: gapLabel, fill: 'var(--colorNeutralForeground2)', fontSize: 11 } } : {})} />
+            {...(timeShare(gap.to - gap.from, 0, end - start) * plotWidth > 56 && height > 50 ? { label: { value: gapLabel, fill: 'var(--colorNeutralForeground2)', fontSize: 11 } } : {})} />
         ))}
         {marks.map((mark) => <ReferenceLine key={`${mark.time}${mark.color}`} x={mark.time} stroke={mark.color} strokeDasharray="3 3" ifOverflow="hidden" />)}
         {series.map((entry) => (entry.base === undefined
@@ -164,7 +164,7 @@ function CursorDots<Point extends { readonly time: number }>({ series, point, ..
   const { x, y } = geometry(rest, rest)
   return (
     <svg className="npu-chart-overlay" width={rest.width} height={rest.height}>
-      {series.map((entry) => {
+      {series.filter((entry) => typeof entry.base !== 'function').map((entry) => {
         const value = entry.value(point)
         return value === null ? null : <circle key={entry.key} cx={x(point.time)} cy={y(value)} r={3.5} fill={entry.color} stroke="var(--colorNeutralBackground1)" strokeWidth={1.5} />
       })}

@@ -42,7 +42,7 @@ export function MonitorCharts({ view }: { readonly view: MonitorView }) {
         <ChartColumn {...column} sliderLabel={t('cursor')} {...(shown ? { sliderText: `${formatClock(shown.time)}, ${wordsAt(t, shown)}` } : {})}>
           {chart('latency', 'ms')}
           {chart('throughput', '/s')}
-          {chart('split', 'ms', { note: t('chart.splitNote') })}
+          {chart('split', 'ms')}
           {chart('errors', '/s', { hasTimeAxis: true })}
         </ChartColumn>
       </div>
@@ -79,8 +79,8 @@ function summaryOf(t: Texts, series: readonly ChartSeries<SeriesPoint>[], view: 
 
 function BatchVerdict({ view }: { readonly view: MonitorView }) {
   const { t } = useTranslation('monitor')
-  const executions = view.batchSizes.reduce((sum, bar) => sum + bar.executions, 0)
-  if (executions === 0) return <>{t('batch.none')}</>
-  const batched = view.batchSizes.filter((bar) => bar.size > 1).reduce((sum, bar) => sum + bar.executions, 0)
-  return <>{t(batched === 0 ? 'batch.single' : 'batch.batched', { mean: formatDecimal(view.total.meanBatch, 1), share: formatDecimal((batched / executions) * 100, 0) })}</>
+  const requests = view.batchSizes.reduce((sum, bar) => sum + bar.executions * bar.size, 0)
+  if (requests === 0) return <>{t('batch.none')}</>
+  const batched = view.batchSizes.filter((bar) => bar.size > 1).reduce((sum, bar) => sum + bar.executions * bar.size, 0)
+  return <>{t(batched === 0 ? 'batch.single' : 'batch.batched', { mean: formatDecimal(view.total.meanBatch, 1), share: formatDecimal((batched / requests) * 100, 0) })}</>
 }

@@ -16,6 +16,7 @@ import { useMonitor } from './monitor-store.ts'
 import { WINDOWS, type MonitorView, type WindowSeconds } from './monitor-view.ts'
 import { NpuPanel } from './npu-panel.tsx'
 import { SecondTable } from './second-table.tsx'
+import '../../components/card.css'
 import './monitor.css'
 
 export default function MonitorPage() {
