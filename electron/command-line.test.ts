@@ -1,0 +1,42 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { repositoryArgument } from './command-line.ts'
+import { withRecentRepositories } from './recent-repositories.ts'
+
+let root: string
+
+beforeAll(() => {
+  root = mkdtempSync(join(tmpdir(), 'command-line-'))
+  mkdirSync(join(root, 'models'))
+  writeFileSync(join(root, 'file.txt'), '')
+})
+
+afterAll(() => { rmSync(root, { recursive: true, force: true }) })
+
+describe('repository argument', () => {
+  it('is the first folder that is not the application itself', () => {
+    expect(repositoryArgument(['exe', '--no-sandbox', '.', '--lang=en', 'models'], root, root)).toBe(join(root, 'models'))
+    expect(repositoryArgument(['exe', join(root, 'models')], '/', '/opt/app')).toBe(join(root, 'models'))
+  })
+
+  it('is no file, no switch, nothing that is not there', () => {
+    expect(repositoryArgument(['exe', '.', 'file.txt', 'missing', '--models'], root, root)).toBeNull()
+    expect(repositoryArgument([root], root, '/opt/app')).toBeNull()
+  })
+})
+
+describe('recent repositories', () => {
+  it('puts the last opened first, each once, at most ten', () => {
+    expect(withRecentRepositories(['/a', '/b'], ['/b'])).toEqual(['/b', '/a'])
+    const many = Array.from({ length: 12 }, (_, index) => `/${index}`)
+    expect(withRecentRepositories(many.slice(0, 10), ['/new'])).toEqual(['/new', ...many.slice(0, 9)])
+  })
+
+  it('is the same list where nothing changes', () => {
+    const recent = ['/a', '/b']
+    expect(withRecentRepositories(recent, ['/a'])).toBe(recent)
+    expect(withRecentRepositories(recent, [])).toBe(recent)
+  })
+})
