@@ -10,7 +10,7 @@ import type { MessageObject } from './config-message.ts'
 import { MODEL_CONFIG_SCHEMA, mapValueField } from './config-schema.ts'
 import type { FieldSchema, MessageSchema, ScalarType } from './config-schema.ts'
 import { exactInteger, rememberInteger } from './exact-integers.ts'
-import { JsonNumber, parseLenientJson } from './lenient-json.ts'
+import { JsonNumber, JsonObject, parseLenientJson } from './lenient-json.ts'
 import type { LenientJson } from './lenient-json.ts'
 import { INTEGER_RANGES, shortestFloat } from './pbtxt-literals.ts'
 
@@ -37,7 +37,7 @@ function quoted(json: LenientJson): string {
   if (json instanceof JsonNumber) return json.text
   if (typeof json === 'string') return `"${json}"`
   if (json === null || typeof json === 'boolean') return String(json)
-  return 'entries' in json ? 'an object' : 'a list'
+  return json instanceof JsonObject ? 'an object' : 'a list'
 }
 
 function camelCase(name: string): string {
@@ -49,9 +49,7 @@ function findField(schema: MessageSchema, name: string): FieldSchema | undefined
 }
 
 function readMessage(json: LenientJson, schema: MessageSchema, location: string): MessageObject {
-  if (json === null || typeof json !== 'object' || !('entries' in json)) {
-    return invalidValue(location, quoted(json), schema.fullName)
-  }
+  if (!(json instanceof JsonObject)) return invalidValue(location, quoted(json), schema.fullName)
   const object = emptyMessage(schema)
   const oneofs = new Map<string, string>()
   for (const [name, value] of json.entries) {
@@ -88,7 +86,7 @@ function readField(object: MessageObject, field: FieldSchema, json: LenientJson,
 }
 
 function readMap(field: FieldSchema, valueField: FieldSchema, json: LenientJson, location: string): MessageObject {
-  if (json === null || typeof json !== 'object' || !('entries' in json)) return invalidValue(location, quoted(json), 'Map')
+  if (!(json instanceof JsonObject)) return invalidValue(location, quoted(json), 'Map')
   const map: MessageObject = {}
   const keyField = field.type.kind === 'message' ? field.type.message.byName.get('key') : undefined
   for (const [key, value] of json.entries) {

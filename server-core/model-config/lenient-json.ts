@@ -10,8 +10,15 @@ export class JsonNumber {
   }
 }
 
-/** Objects are entries in order, as a key may stand twice. */
-export type LenientJson = null | boolean | string | JsonNumber | readonly LenientJson[] | { readonly entries: readonly (readonly [string, LenientJson])[] }
+/** Entries in order, as a key may stand twice. */
+export class JsonObject {
+  readonly entries: readonly (readonly [string, LenientJson])[]
+  constructor(entries: readonly (readonly [string, LenientJson])[]) {
+    this.entries = entries
+  }
+}
+
+export type LenientJson = null | boolean | string | JsonNumber | JsonObject | readonly LenientJson[]
 
 const MAX_DEPTH = 100
 const SIMPLE_ESCAPES: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' }
@@ -58,7 +65,7 @@ class Reader {
     return found === 'true' || found === 'false' ? found === 'true' : new JsonNumber(found)
   }
 
-  #object(depth: number): LenientJson {
+  #object(depth: number): JsonObject {
     const entries: [string, LenientJson][] = []
     this.#at++
     for (;;) {
@@ -80,7 +87,7 @@ class Reader {
       if (!this.#comma('}', 'Expected , or } after key:value pair.')) break
     }
     this.#at++
-    return { entries }
+    return new JsonObject(entries)
   }
 
   #list(depth: number): LenientJson {

@@ -160,7 +160,7 @@ function* readValueInfo(walker: ProtobufWalker, parent: WireField): Walk<OnnxTen
 const TYPE_KINDS: Readonly<Record<number, OnnxTensor['kind']>> = { 1: 'tensor', 4: 'sequence', 5: 'map', 8: 'sparse_tensor', 9: 'optional' }
 
 function* readType(walker: ProtobufWalker, parent: WireField): Walk<Omit<OnnxTensor, 'name'>> {
-  let kind: OnnxTensor['kind'] = 'unknown'
+  let kind = 'unknown' as OnnxTensor['kind']
   let element = 0
   let hasShape = false
   const dims: (number | string)[] = []
