@@ -1,0 +1,194 @@
+/** ModelInfer messages to and from the server's request and response (protocol 9.2 to 9.4). Raw contents are passed on uncopied. */
+import { DATA_TYPES, type DataType, type InferenceRequest, type InferenceResponse, type ParameterValue, type Tensor } from '../../contract/inference.ts'
+import type { InferenceServer } from '../../inference-server.ts'
+import { ServerError } from '../../server-error.ts'
+import { classify } from '../classification.ts'
+import { rawFromContents } from './typed-contents.ts'
+import type { WireInferRequest, WireInferResponse, WireInput, WireParameter, WireParameters, WireRequestedOutput } from './wire-types.ts'
+
+export interface GrpcInferCall {
+  readonly request: InferenceRequest
+  /** Outputs to be sent as top-k class strings. */
+  readonly classifications: ReadonlyMap<string, number>
+}
+
+/** @param modelVersion normalised. @throws ServerError INVALID_ARG with the protocol's texts */
+export function readInferRequest(server: InferenceServer, wire: WireInferRequest, modelVersion: string): GrpcInferCall {
+  const modelName = wire.model_name
+  const parameters: Record<string, ParameterValue> = Object.create(null) as Record<string, ParameterValue>
+  const fields = readParameters(wire.parameters, parameters)
+  const classifications = new Map<string, number>()
+  const requestedOutputs = wire.outputs.map((output) => readOutput(output, classifications))
+  const duplicate = requestedOutputs.find((name, index) => requestedOutputs.indexOf(name) < index)
+  if (duplicate !== undefined) throw invalid(`[request id: ${shownId(wire.id)}] output '${duplicate}' already exists in request`)
+  const inputs = readInputs(server, wire, modelVersion)
+  return { request: { modelName, modelVersion, id: wire.id, inputs, requestedOutputs, parameters, ...fields }, classifications }
+}
+
+export function writeInferResponse(server: InferenceServer, call: GrpcInferCall, response: InferenceResponse): WireInferResponse {
+  const outputs = response.outputs.map((output) => {
+    const topK = call.classifications.get(output.name)
+    if (topK === undefined) return output
+    const hasBatchDimension = server.modelConfig(response.modelName, response.modelVersion).max_batch_size > 0
+    return classify(output, { topK, hasBatchDimension, labels: server.labels(response.modelName, response.modelVersion, output.name) })
+  })
+  return {
+    model_name: response.modelName,
+    model_version: response.modelVersion,
+    id: response.id,
+    parameters: Object.fromEntries(Object.entries(response.parameters).map(([key, value]) => [key, wireParameter(value)])),
+    outputs: outputs.map(({ name, datatype, shape }) => ({ name, datatype, shape })),
+    raw_output_contents: outputs.map(({ data }) => data),
+  }
+}
+
+/** Raw entries are matched in order to the inputs that have no data of their own; surplus ones are ignored. */
+function readInputs(server: InferenceServer, wire: WireInferRequest, modelVersion: string): Tensor[] {
+  const names = new Set<string>()
+  let rawIndex = 0
+  return wire.inputs.map((input) => {
+    if (names.has(input.name)) throw invalid(`[request id: ${shownId(wire.id)}] input '${input.name}' already exists in request`)
+    names.add(input.name)
+    refuseSharedMemory(input.parameters, input.name, () => {
+      if (input.contents !== null) throw invalid(`unexpected 'content' provided when using shared memory for input tensor '${input.name}' for model '${wire.model_name}'`)
+    })
+    const datatype = knownDatatype(server, wire, modelVersion, input)
+    const shape = input.shape.map(Number)
+    if (input.contents !== null) {
+      if (wire.raw_input_contents.length > 0) {
+        throw invalid(`contents field must not be specified when using raw_input_contents for '${input.name}' for model '${wire.model_name}'`)
+      }
+      return { name: input.name, datatype, shape, data: rawFromContents(input.contents, datatype, input.name, wire.model_name) }
+    }
+    const data = wire.raw_input_contents[rawIndex++]
+    if (data === undefined) throw invalid(`unable to find data for input tensor '${input.name}' for model '${wire.model_name}' in request.`)
+    return { name: input.name, datatype, shape, data }
+  })
+}
+
+/** @throws ServerError INVALID_ARG: the mismatch text of the core's check, for a name that is no datatype */
+function knownDatatype(server: InferenceServer, wire: WireInferRequest, modelVersion: string, input: WireInput): DataType {
+  if (Object.hasOwn(DATA_TYPES, input.datatype)) return input.datatype as DataType
+  const expected = server.modelMetadata(wire.model_name, modelVersion).inputs.find((known) => known.name === input.name)
+  throw invalid(expected === undefined
+    ? `unexpected inference input '${input.name}' for model '${wire.model_name}'`
+    : `[request id: ${shownId(wire.id)}] inference input '${input.name}' data-type is 'INVALID', but model '${wire.model_name}' expects '${expected.datatype}'`)
+}
+
+/** No region can be registered, so every one named is unknown; wrong kinds and orphans are refused first, as in the protocol. */
+function refuseSharedMemory(parameters: WireParameters, tensor: string, beforeLookup: () => void): void {
+  const region = parameters['shared_memory_region']
+  for (const key of ['shared_memory_offset', 'shared_memory_byte_size']) {
+    const parameter = parameters[key]
+    if (parameter === undefined) continue
+    if (region === undefined) throw invalid(`'${key}' can not be specified without 'shared_memory_region' parameter for tensor '${tensor}'`)
+    if (parameter.parameter_choice !== 'int64_param') throw invalid(`invalid value type for '${key}' parameter for tensor '${tensor}', expected int64_param.`)
+  }
+  if (region === undefined) return
+  if (region.parameter_choice !== 'string_param') throw invalid(`invalid value type for 'shared_memory_region' parameter for tensor '${tensor}', expected string_param.`)
+  if (parameters['shared_memory_byte_size'] === undefined) {
+    throw invalid(`'shared_memory_byte_size' must be specified along with 'shared_memory_region' parameter for tensor '${tensor}'`)
+  }
+  beforeLookup()
+  throw new ServerError('NOT_FOUND', `Unable to find shared memory region: '${region.string_param ?? ''}'`)
+}
+
+function readOutput(output: WireRequestedOutput, classifications: Map<string, number>): string {
+  const classification = output.parameters['classification']
+  if (classification !== undefined) {
+    if (classification.parameter_choice !== 'int64_param') throw invalid("invalid value type for 'classification' parameter, expected int64_param")
+    const topK = Number(classification.int64_param)
+    if (topK <= 0) throw invalid("invalid value for 'classification' parameter, expected >= 0")
+    classifications.set(output.name, topK)
+  }
+  refuseSharedMemory(output.parameters, output.name, () => {
+    if (classification !== undefined) throw invalid("output can't set both 'shared_memory_region' and 'classification'")
+  })
+  return output.name
+}
+
+interface RequestFields {
+  sequenceId?: bigint | string
+  sequenceStart?: boolean
+  sequenceEnd?: boolean
+  priority?: number
+  timeoutMicroseconds?: number
+}
+
+/** Reserved keys become fields, the others go to `custom`. */
+function readParameters(parameters: WireParameters, custom: Record<string, ParameterValue>): RequestFields {
+  const fields: RequestFields = {}
+  for (const [key, value] of Object.entries(parameters)) {
+    switch (key) {
+      case 'sequence_id': fields.sequenceId = sequenceId(value); break
+      case 'sequence_start': fields.sequenceStart = flag(key, value); break
+      case 'sequence_end': fields.sequenceEnd = flag(key, value); break
+      case 'priority': fields.priority = priority(value); break
+      case 'timeout':
+        if (value.parameter_choice !== 'int64_param') throw wrongKind(key, 'int64_param')
+        fields.timeoutMicroseconds = Number(value.int64_param)
+        break
+      case 'triton_enable_empty_final_response': flag(key, value); break
+      default:
+        if (key.startsWith('triton_')) {
+          throw invalid("parameter keys starting with 'triton_' are reserved for Triton usage. Only the following keys starting with 'triton_' are allowed: triton_enable_empty_final_response")
+        }
+        custom[key] = customParameter(key, value)
+    }
+  }
+  return fields
+}
+
+function sequenceId(value: WireParameter): bigint | string {
+  switch (value.parameter_choice) {
+    case 'int64_param': return BigInt.asUintN(64, BigInt(value.int64_param ?? '0'))
+    case 'string_param': return value.string_param ?? ''
+    default: throw wrongKind('sequence_id', 'int64_param or string_param')
+  }
+}
+
+function flag(key: string, value: WireParameter): boolean {
+  if (value.parameter_choice !== 'bool_param') throw wrongKind(key, 'bool_param')
+  return value.bool_param ?? false
+}
+
+function priority(value: WireParameter): number {
+  switch (value.parameter_choice) {
+    case 'uint64_param': return Number(value.uint64_param)
+    case 'int64_param':
+      if (Number(value.int64_param) < 0) throw invalid("invalid value for 'priority', expected value >= 0.")
+      return Number(value.int64_param)
+    default: throw wrongKind('priority', 'int64_param or uint64_param')
+  }
+}
+
+function customParameter(key: string, value: WireParameter): ParameterValue {
+  switch (value.parameter_choice) {
+    case 'bool_param': return value.bool_param ?? false
+    case 'int64_param': return BigInt(value.int64_param ?? '0')
+    case 'string_param': return value.string_param ?? ''
+    case 'double_param': return value.double_param ?? 0
+    default: throw wrongKind(key, 'int64_param, bool_param, or string_param')
+  }
+}
+
+function wireParameter(value: ParameterValue): WireParameter {
+  switch (typeof value) {
+    case 'string': return { string_param: value }
+    case 'boolean': return { bool_param: value }
+    case 'bigint': return { int64_param: value.toString() }
+    default: return { double_param: value }
+  }
+}
+
+function shownId(id: string): string {
+  return id === '' ? '<id_unknown>' : id
+}
+
+function wrongKind(key: string, expected: string): ServerError {
+  return invalid(`invalid value type for '${key}' parameter, expected ${expected}.`)
+}
+
+function invalid(text: string): ServerError {
+  return new ServerError('INVALID_ARG', text)
+}

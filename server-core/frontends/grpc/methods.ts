@@ -1,0 +1,147 @@
+/** Every unary call of the inference service: its restriction category and what it does. */
+import type { ModelConfig } from '../../contract/model-config.ts'
+import type { InferenceServer, LoadParameters } from '../../inference-server.ts'
+import { ServerError } from '../../server-error.ts'
+import { REPOSITORY_CONTROL_CLOSED } from '../frontend.ts'
+import type { ApiCategory } from '../restricted-api.ts'
+import { readInferRequest, writeInferResponse } from './infer-messages.ts'
+import type { WireInferRequest, WireRepositoryParameter } from './wire-types.ts'
+
+export interface CallEnvironment {
+  readonly server: InferenceServer
+  readonly allowRepositoryControl: boolean
+}
+
+export interface UnaryMethod {
+  readonly category: ApiCategory
+  /** `signal` is aborted when the client cancels or its deadline passes. */
+  run(request: never, environment: CallEnvironment, signal: AbortSignal): unknown
+}
+
+/** A refusal with no Triton error kind: repository control is closed here. */
+export class PermissionDeniedError extends Error {}
+
+interface NameAndVersion { readonly name: string; readonly version: string }
+
+interface RepositoryRequest {
+  readonly repository_name: string
+  readonly model_name: string
+  readonly parameters: Readonly<Record<string, WireRepositoryParameter>>
+}
+
+export const UNARY_METHODS: Readonly<Record<string, UnaryMethod>> = {
+  ServerLive: { category: 'health', run: (_request, { server }) => ({ live: server.isLive() }) },
+  ServerReady: { category: 'health', run: (_request, { server }) => ({ ready: server.isReady() }) },
+  ModelReady: {
+    category: 'health',
+    run: ({ name, version }: NameAndVersion, { server }) => ({ ready: server.isModelReady(name, versionOf(version)) }),
+  },
+  ServerMetadata: { category: 'metadata', run: (_request, { server }) => server.serverMetadata() },
+  ModelMetadata: {
+    category: 'metadata',
+    run: ({ name, version }: NameAndVersion, { server }) => server.modelMetadata(name, versionOf(version)),
+  },
+  ModelConfig: {
+    category: 'model-config',
+    run: ({ name, version }: NameAndVersion, { server }): { config: ModelConfig } => ({ config: server.modelConfig(name, versionOf(version)) }),
+  },
+  ModelStatistics: {
+    category: 'statistics',
+    run: ({ name, version }: NameAndVersion, { server }) => ({ model_stats: server.modelStatistics(name, versionOf(version)) }),
+  },
+  ModelInfer: { category: 'inference', run: modelInfer },
+  RepositoryIndex: {
+    category: 'model-repository',
+    run: ({ ready }: { readonly ready: boolean }, { server }) => ({ models: server.repositoryIndex(ready) }),
+  },
+  RepositoryModelLoad: { category: 'model-repository', run: loadModel },
+  RepositoryModelUnload: { category: 'model-repository', run: unloadModel },
+  SystemSharedMemoryStatus: { category: 'shared-memory', run: ({ name }: { readonly name: string }) => noRegions('system', name) },
+  SystemSharedMemoryRegister: { category: 'shared-memory', run: notServed('System shared memory') },
+  SystemSharedMemoryUnregister: { category: 'shared-memory', run: notServed('System shared memory') },
+  CudaSharedMemoryStatus: { category: 'shared-memory', run: ({ name }: { readonly name: string }) => noRegions('CUDA', name) },
+  CudaSharedMemoryRegister: {
+    category: 'shared-memory',
+    run: ({ name }: { readonly name: string }) => {
+      throw new ServerError('INVALID_ARG', `failed to register CUDA shared memory region: '${name}', GPUs not supported`)
+    },
+  },
+  CudaSharedMemoryUnregister: { category: 'shared-memory', run: notServed('CUDA shared memory') },
+  TraceSetting: { category: 'trace', run: () => { throw new ServerError('UNAVAILABLE', 'the server does not support trace') } },
+  LogSettings: { category: 'logging', run: notServed('The logging extension') },
+}
+
+async function modelInfer(wire: WireInferRequest, { server }: CallEnvironment, signal: AbortSignal): Promise<unknown> {
+  const modelVersion = versionOf(wire.model_version)
+  if (server.isDecoupled(wire.model_name, modelVersion)) {
+    throw new ServerError('UNSUPPORTED', "ModelInfer RPC doesn't support models with decoupled transaction policy")
+  }
+  const call = readInferRequest(server, wire, modelVersion)
+  const { response } = await server.infer(call.request, { signal })
+  return writeInferResponse(server, call, response)
+}
+
+async function loadModel(request: RepositoryRequest, { server, allowRepositoryControl }: CallEnvironment): Promise<object> {
+  refuseControl(request, allowRepositoryControl)
+  let config: string | undefined
+  const files = new Map<string, Uint8Array>()
+  for (const [key, value] of Object.entries(request.parameters)) {
+    if (key === 'config') {
+      if (value.parameter_choice !== 'string_param') throw wrongKind('load', key, 'string_param')
+      config = value.string_param
+    } else if (key.startsWith('file:')) {
+      if (value.parameter_choice !== 'bytes_param' || value.bytes_param === undefined) throw wrongKind('load', key, 'bytes_param')
+      files.set(key.slice('file:'.length), value.bytes_param)
+    } else throw new ServerError('INVALID_ARG', `unrecognized load parameter '${key}'.`)
+  }
+  const parameters: LoadParameters = { ...(config === undefined ? {} : { config }), ...(files.size === 0 ? {} : { files }) }
+  await server.loadModel(request.model_name, parameters)
+  return {}
+}
+
+async function unloadModel(request: RepositoryRequest, { server, allowRepositoryControl }: CallEnvironment): Promise<object> {
+  refuseControl(request, allowRepositoryControl)
+  let unloadDependents = false
+  for (const [key, value] of Object.entries(request.parameters)) {
+    if (key !== 'unload_dependents') throw new ServerError('INVALID_ARG', `unrecognized unload parameter '${key}'.`)
+    if (value.parameter_choice !== 'bool_param') throw wrongKind('unload', key, 'bool_param')
+    unloadDependents = value.bool_param ?? false
+  }
+  await server.unloadModel(request.model_name, unloadDependents)
+  return {}
+}
+
+function refuseControl(request: RepositoryRequest, isAllowed: boolean): void {
+  if (!isAllowed) throw new PermissionDeniedError(REPOSITORY_CONTROL_CLOSED)
+  if (request.repository_name !== '') throw new ServerError('UNSUPPORTED', "'repository_name' specification is not supported")
+}
+
+function wrongKind(verb: 'load' | 'unload', key: string, expected: string): ServerError {
+  return new ServerError('INVALID_ARG', `invalid value type for ${verb} parameter '${key}', expected ${expected}.`)
+}
+
+/** A call that exists in the protocol and not yet here: UNIMPLEMENTED that says so. */
+function notServed(what: string): UnaryMethod['run'] {
+  return () => { throw new ServerError('UNSUPPORTED', `${what} is not served by this version of the server.`) }
+}
+
+/** No region can be registered, so the map is empty and every name unknown. */
+function noRegions(kind: 'system' | 'CUDA', name: string): object {
+  if (name !== '') throw new ServerError('NOT_FOUND', `Unable to find ${kind} shared memory region: '${name}'`)
+  return { regions: {} }
+}
+
+/**
+ * The version of a request as the server takes it: C's stol, so a numeric prefix counts. '' stays ''.
+ * @throws ServerError INVALID_ARG with the texts of protocol 5.4
+ */
+export function versionOf(text: string): string {
+  if (text === '') return ''
+  const digits = /^\s*[+-]?\d+/.exec(text.slice(0, 64))?.[0].trim()
+  const value = digits === undefined ? undefined : BigInt(digits.replace('+', ''))
+  if (value === undefined || value > 0x7fff_ffff_ffff_ffffn || value < -0x8000_0000_0000_0000n) {
+    throw new ServerError('INVALID_ARG', `failed to get model version from specified version string '${text}' (details: stol), version should be an integral value > 0`)
+  }
+  if (value < 0n) throw new ServerError('INVALID_ARG', `invalid model version specified '${text}' , version should be an integral value > 0`)
+  return value.toString()
+}

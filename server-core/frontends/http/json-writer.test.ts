@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest'
+import type { DataType } from '../../contract/inference.ts'
+import { addTensorData, jsonDouble, jsonParameters, jsonString, JsonWriter } from './json-writer.ts'
+
+function bytesOf(view: ArrayBufferView): Uint8Array {
+  return new Uint8Array(view.buffer, view.byteOffset, view.byteLength)
+}
+
+function written(datatype: DataType, data: Uint8Array, count: number): string {
+  const writer = new JsonWriter()
+  addTensorData(writer, 'OUT', datatype, data, count)
+  return Buffer.concat(writer.finish()).toString('latin1')
+}
+
+describe('jsonDouble', () => {
+  it.each([
+    [1, '1.0'], [-0, '-0.0'], [0, '0.0'], [Math.fround(0.1), '0.10000000149011612'], [0.00001, '0.00001'], [1e10, '10000000000.0'],
+    [1e21, '1e21'], [Math.fround(1e30), '1.0000000150474662e30'], [Math.fround(1e-7), '1.0000000116860974e-7'], [1e20, '100000000000000000000.0'],
+    [NaN, 'NaN'], [Infinity, 'Infinity'], [-Infinity, '-Infinity'], [-2.5, '-2.5'],
+  ])('%d', (value, text) => {
+    expect(jsonDouble(value)).toBe(text)
+  })
+})
+
+describe('addTensorData', () => {
+  it.each<[DataType, ArrayBufferView, number, string]>([
+    ['INT64', BigInt64Array.of(9007199254740993n, -1n), 2, '[9007199254740993,-1]'],
+    ['UINT64', BigUint64Array.of(18446744073709551615n), 1, '[18446744073709551615]'],
+    ['BOOL', Uint8Array.of(0, 1, 2), 3, '[false,true,true]'],
+    ['INT8', Int8Array.of(-1, 2), 2, '[-1,2]'],
+    ['UINT16', Uint16Array.of(65535), 1, '[65535]'],
+    ['FP32', Float32Array.of(1.5, NaN), 2, '[1.5,NaN]'],
+    ['FP32', new Float32Array(0), 0, '[]'],
+  ])('%s', (datatype, data, count, text) => {
+    expect(written(datatype, bytesOf(data), count)).toBe(text)
+  })
+
+  it('copies BYTES untouched but for escapes', () => {
+    const data = Buffer.from([3, 0, 0, 0, 0x61, 0xff, 0x22, 1, 0, 0, 0, 0x1f, 0, 0, 0, 0])
+    expect(written('BYTES', data, 3)).toBe('["a\xff\\"","\\u001F",""]')
+  })
+
+  it('refuses BYTES that do not match the shape', () => {
+    expect(() => written('BYTES', Buffer.from([9, 0, 0, 0, 1]), 1)).toThrow("output tensor shape does not match size of output for 'OUT'")
+    expect(() => written('BYTES', Buffer.from([0, 0, 0, 0]), 2)).toThrow("output tensor shape does not match size of output for 'OUT'")
+  })
+
+  it.each(['FP16', 'BF16'] as const)('refuses %s', (datatype) => {
+    expect(() => written(datatype, new Uint8Array(2), 1)).toThrow(`sending ${datatype} data via JSON is not supported. Please use the binary data format for output`)
+  })
+
+  it('writes long data whole', () => {
+    const values = Float32Array.from({ length: 50_000 }, (_, i) => i + 0.5)
+    expect(JSON.parse(written('FP32', bytesOf(values), values.length))).toEqual([...values])
+  })
+})
+
+describe('jsonString and jsonParameters', () => {
+  it('escapes as RapidJSON does', () => {
+    expect(jsonString('a"b\\c\n\u0001é😀')).toBe('"a\\"b\\\\c\\n\\u0001é😀"')
+  })
+
+  it('keeps the kind of parameters', () => {
+    expect(jsonParameters({ whole: 1n, double: 1, text: 'x', flag: true })).toBe('{"whole":1,"double":1.0,"text":"x","flag":true}')
+  })
+})
