@@ -1,0 +1,197 @@
+import type { ExecutionTimes } from '../backends/backend.ts'
+import type { ModelMetricsSnapshot } from '../inference-server.ts'
+import {
+  latencyBucketIndex, type InferBatchStatistics, type ModelSample, type ModelStatisticsEntry, type StatisticDuration,
+} from '../contract/statistics.ts'
+
+export type FailureReason = keyof ModelMetricsSnapshot['requestFailure']
+
+class Duration {
+  count = 0
+  ns = 0
+
+  add(nanoseconds: number, count = 1): void {
+    this.count += count
+    this.ns += Math.max(0, nanoseconds)
+  }
+
+  get value(): StatisticDuration { return { count: this.count, ns: Math.round(this.ns) } }
+}
+
+interface BatchDurations { readonly input: Duration; readonly infer: Duration; readonly output: Duration }
+
+/** The second that is being counted. */
+class Window {
+  success = 0
+  failure = 0
+  inferences = 0
+  executions = 0
+  queue = 0
+  computeInput = 0
+  computeInfer = 0
+  computeOutput = 0
+  readonly latency: Record<number, number> = {}
+  readonly batchSizes: Record<number, number> = {}
+}
+
+export interface SuccessfulRequest {
+  /** Steady nanoseconds. */
+  readonly requestStart: number
+  readonly queueStart: number
+  readonly requestEnd: number
+  readonly batchSize: number
+  readonly times: ExecutionTimes
+}
+
+/**
+ * Everything that is counted about one model version, counted once: the statistics extension, `/metrics` and the per-second samples are
+ * three views on it. Requests refused before or at enqueue are counted nowhere; each request of a batch is charged the whole batch's
+ * compute time. Metrics are microseconds, cut per observation as Triton does.
+ */
+export class ModelStatistics {
+  readonly model: string
+  readonly version: string
+  readonly metricTags: Readonly<Record<string, string>>
+  pending = 0
+  loadDurationSeconds = 0
+  readonly #success = new Duration()
+  readonly #fail = new Duration()
+  readonly #queue = new Duration()
+  readonly #computeInput = new Duration()
+  readonly #computeInfer = new Duration()
+  readonly #computeOutput = new Duration()
+  readonly #batches = new Map<number, BatchDurations>()
+  readonly #failures = { REJECTED: 0, CANCELED: 0, BACKEND: 0, OTHER: 0 }
+  readonly #microseconds = { request: 0, queue: 0, computeInput: 0, computeInfer: 0, computeOutput: 0 }
+  #lastInference = 0
+  #inferenceCount = 0
+  #executionCount = 0
+  #window = new Window()
+
+  constructor(model: string, version: string, metricTags: Readonly<Record<string, string>> = {}) {
+    this.model = model
+    this.version = version
+    this.metricTags = metricTags
+  }
+
+  countSuccess(request: SuccessfulRequest): void {
+    const { times } = request
+    const total = request.requestEnd - request.requestStart
+    const queue = times.executeStart - request.queueStart
+    const input = times.computeStart - times.executeStart
+    const infer = times.computeEnd - times.computeStart
+    const output = times.executeEnd - times.computeEnd
+    const inferences = Math.max(1, request.batchSize)
+    this.#success.add(total)
+    this.#queue.add(queue)
+    this.#computeInput.add(input)
+    this.#computeInfer.add(infer)
+    this.#computeOutput.add(output)
+    this.#inferenceCount += inferences
+    const sums = this.#microseconds
+    sums.request += wholeMicroseconds(total)
+    sums.queue += wholeMicroseconds(queue)
+    sums.computeInput += wholeMicroseconds(input)
+    sums.computeInfer += wholeMicroseconds(infer)
+    sums.computeOutput += wholeMicroseconds(output)
+    const window = this.#window
+    window.success++
+    window.inferences += inferences
+    window.queue += Math.max(0, queue)
+    window.computeInput += Math.max(0, input)
+    window.computeInfer += Math.max(0, infer)
+    window.computeOutput += Math.max(0, output)
+    const bucket = latencyBucketIndex(total)
+    window.latency[bucket] = (window.latency[bucket] ?? 0) + 1
+  }
+
+  countFailure(reason: FailureReason, durationNanoseconds: number): void {
+    this.#fail.add(durationNanoseconds)
+    this.#failures[reason]++
+    this.#window.failure++
+  }
+
+  /** Once per execution. `batchSize`: total of the batch. */
+  countExecution(batchSize: number, times: ExecutionTimes, wallMilliseconds: number): void {
+    this.#executionCount++
+    this.#lastInference = wallMilliseconds
+    let batch = this.#batches.get(batchSize)
+    if (batch === undefined) {
+      batch = { input: new Duration(), infer: new Duration(), output: new Duration() }
+      this.#batches.set(batchSize, batch)
+    }
+    batch.input.add(times.computeStart - times.executeStart)
+    batch.infer.add(times.computeEnd - times.computeStart)
+    batch.output.add(times.executeEnd - times.computeEnd)
+    this.#window.executions++
+    this.#window.batchSizes[batchSize] = (this.#window.batchSizes[batchSize] ?? 0) + 1
+  }
+
+  entry(): ModelStatisticsEntry {
+    const none = { count: 0, ns: 0 }
+    const batches: InferBatchStatistics[] = [...this.#batches].sort(([a], [b]) => a - b).map(([batchSize, durations]) => ({
+      batch_size: batchSize, compute_input: durations.input.value, compute_infer: durations.infer.value, compute_output: durations.output.value,
+    }))
+    return {
+      name: this.model,
+      version: this.version,
+      last_inference: this.#lastInference,
+      inference_count: this.#inferenceCount,
+      execution_count: this.#executionCount,
+      inference_stats: {
+        success: this.#success.value, fail: this.#fail.value, queue: this.#queue.value, compute_input: this.#computeInput.value,
+        compute_infer: this.#computeInfer.value, compute_output: this.#computeOutput.value, cache_hit: none, cache_miss: none,
+      },
+      response_stats: {},
+      batch_stats: batches,
+      memory_usage: [],
+    }
+  }
+
+  metrics(isLoaded: boolean): ModelMetricsSnapshot {
+    const sums = this.#microseconds
+    return {
+      model: this.model,
+      version: this.version,
+      metricTags: this.metricTags,
+      requestSuccess: this.#success.count,
+      requestFailure: { ...this.#failures },
+      inferenceCount: this.#inferenceCount,
+      executionCount: this.#executionCount,
+      requestDurationMicroseconds: sums.request,
+      queueDurationMicroseconds: sums.queue,
+      computeInputDurationMicroseconds: sums.computeInput,
+      computeInferDurationMicroseconds: sums.computeInfer,
+      computeOutputDurationMicroseconds: sums.computeOutput,
+      pendingRequestCount: this.pending,
+      loadDurationSeconds: this.loadDurationSeconds,
+      isLoaded,
+    }
+  }
+
+  /** What happened since the last call; null when nothing did and nothing waits. */
+  takeSample(): ModelSample | null {
+    const window = this.#window
+    if (window.success + window.failure + window.executions + this.pending === 0) return null
+    this.#window = new Window()
+    return {
+      model: this.model,
+      version: this.version,
+      success: window.success,
+      failure: window.failure,
+      inferences: window.inferences,
+      executions: window.executions,
+      latency: window.latency,
+      queueNanoseconds: window.queue,
+      computeInputNanoseconds: window.computeInput,
+      computeInferNanoseconds: window.computeInfer,
+      computeOutputNanoseconds: window.computeOutput,
+      batchSizes: window.batchSizes,
+      pending: this.pending,
+    }
+  }
+}
+
+function wholeMicroseconds(nanoseconds: number): number {
+  return Math.floor(Math.max(0, nanoseconds) / 1000)
+}

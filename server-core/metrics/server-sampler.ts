@@ -1,0 +1,101 @@
+import type { Clock } from '../clock.ts'
+import type { ModelSample, ServerSample } from '../contract/statistics.ts'
+import type { ModelStatistics } from './model-statistics.ts'
+
+export interface ProcessUsage {
+  /** Microseconds of CPU, user and system, since the process started. */
+  readonly cpuMicroseconds: number
+  readonly residentBytes: number
+}
+
+/** The process as the operating system counts it. */
+export function processUsage(): ProcessUsage {
+  const { user, system } = process.cpuUsage()
+  return { cpuMicroseconds: user + system, residentBytes: process.memoryUsage.rss() }
+}
+
+export interface ServerSamplerOptions {
+  readonly clock: Clock
+  readonly onSample: (sample: ServerSample) => void
+  readonly usage?: () => ProcessUsage
+  /** Samples kept: one hour. */
+  readonly capacity?: number
+}
+
+const SECOND_MILLISECONDS = 1000
+const NANOSECONDS_PER_MILLISECOND = 1e6
+
+/** Takes one sample of every model's counters on each whole second, keeps the last hour, and passes each on. */
+export class ServerSampler {
+  readonly #clock: Clock
+  readonly #onSample: (sample: ServerSample) => void
+  readonly #usage: () => ProcessUsage
+  readonly #capacity: number
+  readonly #sources = new Set<ModelStatistics>()
+  readonly #leaving = new Set<ModelStatistics>()
+  readonly #samples: ServerSample[] = []
+  #lastUsage: { cpuMicroseconds: number; at: number } | null = null
+  #cancelTimer: (() => void) | null = null
+
+  constructor(options: ServerSamplerOptions) {
+    this.#clock = options.clock
+    this.#onSample = options.onSample
+    this.#usage = options.usage ?? processUsage
+    this.#capacity = options.capacity ?? 3600
+  }
+
+  start(): void {
+    this.#lastUsage = { cpuMicroseconds: this.#usage().cpuMicroseconds, at: this.#clock.now() }
+    this.#schedule()
+  }
+
+  stop(): void {
+    this.#cancelTimer?.()
+    this.#cancelTimer = null
+  }
+
+  add(statistics: ModelStatistics): void { this.#sources.add(statistics) }
+
+  /** The model is gone: what it did since the last sample still goes into the next one. */
+  remove(statistics: ModelStatistics): void { this.#leaving.add(statistics) }
+
+  /** The samples of the last `seconds` seconds, oldest first. */
+  history(seconds: number): readonly ServerSample[] {
+    const from = this.#clock.wallMilliseconds() - seconds * SECOND_MILLISECONDS
+    return this.#samples.filter((sample) => sample.time > from)
+  }
+
+  #schedule(): void {
+    const now = this.#clock.wallMilliseconds()
+    const next = (Math.floor(now / SECOND_MILLISECONDS) + 1) * SECOND_MILLISECONDS
+    this.#cancelTimer = this.#clock.after((next - now) * NANOSECONDS_PER_MILLISECOND, () => {
+      this.#take(next)
+      this.#schedule()
+    })
+  }
+
+  #take(time: number): void {
+    const models: ModelSample[] = []
+    for (const statistics of this.#sources) {
+      const sample = statistics.takeSample()
+      if (sample !== null) models.push(sample)
+    }
+    for (const statistics of this.#leaving) this.#sources.delete(statistics)
+    this.#leaving.clear()
+    const usage = this.#usage()
+    const at = this.#clock.now()
+    const last = this.#lastUsage
+    const elapsedMicroseconds = last === null ? 0 : (at - last.at) / 1000
+    this.#lastUsage = { cpuMicroseconds: usage.cpuMicroseconds, at }
+    const sample: ServerSample = {
+      time,
+      models,
+      processCpuCores: last === null || elapsedMicroseconds <= 0 ? null : (usage.cpuMicroseconds - last.cpuMicroseconds) / elapsedMicroseconds,
+      processResidentBytes: usage.residentBytes,
+      npus: null,
+    }
+    this.#samples.push(sample)
+    if (this.#samples.length > this.#capacity) this.#samples.shift()
+    this.#onSample(sample)
+  }
+}

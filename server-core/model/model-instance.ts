@@ -1,0 +1,143 @@
+import type { BackendInstanceContext, BackendModel, BackendModelInstance, ExecutionTimes } from '../backends/backend.ts'
+import type { Clock } from '../clock.ts'
+import type { Logger } from '../logger.ts'
+import type { ModelStatistics } from '../metrics/model-statistics.ts'
+import type { InstancePool, PayloadRunner } from '../scheduling/instance-pool.ts'
+import type { Payload } from '../scheduling/payload.ts'
+import { ServerError } from '../server-error.ts'
+
+export interface ModelInstanceOptions {
+  readonly context: BackendInstanceContext
+  readonly backendModel: BackendModel
+  readonly statistics: ModelStatistics
+  readonly pool: InstancePool
+  readonly clock: Clock
+  readonly log: Logger
+  readonly model: string
+  readonly version: string
+  /** The instance died for good: it was restarted as often as is allowed. */
+  readonly onGivenUp: (error: Error) => void
+  /** Running, restarting or given up changed. */
+  readonly onStateChanged: () => void
+}
+
+export type ModelInstanceState = 'STARTING' | 'READY' | 'RESTARTING' | 'FAILED' | 'STOPPED'
+
+/** Waits before each restart of a dead instance; after the last one it is given up. */
+export const RESTART_DELAYS_SECONDS = [1, 2, 4, 8, 8] as const
+/** An instance that served this long is healthy again: the next death starts the back-off anew. */
+const HEALTHY_SECONDS = 60
+
+/** One executing copy of a model: takes batches from the pool one at a time, and is replaced with back-off when it dies. */
+export class ModelInstance implements PayloadRunner {
+  readonly name: string
+  readonly #options: ModelInstanceOptions
+  #backend: BackendModelInstance | null = null
+  #state: ModelInstanceState = 'STARTING'
+  #restarts = 0
+  #readySince = 0
+  #cancelRestart: (() => void) | null = null
+  #running: Promise<void> | null = null
+
+  constructor(options: ModelInstanceOptions) {
+    this.#options = options
+    this.name = options.context.name
+  }
+
+  get state(): ModelInstanceState { return this.#state }
+
+  /** Creates the backend's instance. It does not take work before `join`. */
+  async start(): Promise<void> {
+    const instance = await this.#options.backendModel.initializeInstance(this.#options.context)
+    if (this.#state === 'STOPPED') {
+      await instance.finalize()
+      return
+    }
+    this.#backend = instance
+    this.#state = 'READY'
+    this.#readySince = this.#options.clock.now()
+    instance.onDeath?.((error) => { this.#died(instance, error) })
+  }
+
+  /** Begins to take batches. */
+  join(): void { this.#options.pool.add(this) }
+
+  /** Rejects when the instance cannot serve. */
+  async checkReady(): Promise<void> {
+    if (this.#state !== 'READY') throw new ServerError('UNAVAILABLE', `instance '${this.name}' is ${this.#state.toLowerCase()}`)
+    await this.#backend?.isReady?.()
+  }
+
+  run(payload: Payload): Promise<void> {
+    this.#running = this.#execute(payload)
+    return this.#running
+  }
+
+  /** Leaves the pool, waits for the batch that runs, and frees the backend's instance. */
+  async stop(): Promise<void> {
+    this.#state = 'STOPPED'
+    this.#options.pool.remove(this)
+    this.#cancelRestart?.()
+    await this.#running
+    const backend = this.#backend
+    this.#backend = null
+    await backend?.finalize()
+  }
+
+  async #execute(payload: Payload): Promise<void> {
+    const requests = payload.requests.filter((request) => !request.isSettled)
+    if (requests.length === 0) return
+    const batchSize = requests.reduce((sum, request) => sum + Math.max(1, request.batchSize), 0)
+    for (const request of requests) request.markExecuting()
+    let times: ExecutionTimes | null = null
+    let failure: Error | null = null
+    try {
+      if (this.#backend === null) throw new ServerError('UNAVAILABLE', `instance '${this.name}' is not running`)
+      times = await this.#backend.execute(requests)
+      this.#options.statistics.countExecution(batchSize, times, this.#options.clock.wallMilliseconds())
+    } catch (error) {
+      failure = error instanceof Error ? error : new Error(String(error))
+    }
+    for (const request of requests) request.settleExecution(times, batchSize, failure)
+  }
+
+  #died(instance: BackendModelInstance, error: Error): void {
+    if (this.#backend !== instance || this.#state !== 'READY') return
+    const { clock, log, model, version, pool } = this.#options
+    pool.remove(this)
+    this.#backend = null
+    if (clock.now() - this.#readySince > HEALTHY_SECONDS * 1e9) this.#restarts = 0
+    log.error('model instance died', { model, version, instance: this.name, error: error.message })
+    instance.finalize().catch((reason: unknown) => {
+      log.warning('could not free a dead model instance', { model, version, instance: this.name, error: String(reason) })
+    })
+    this.#restartLater(error)
+  }
+
+  #restartLater(cause: Error): void {
+    const { clock, log, model, version } = this.#options
+    const delay = RESTART_DELAYS_SECONDS[this.#restarts]
+    if (delay === undefined) {
+      this.#state = 'FAILED'
+      log.error('model instance given up', { model, version, instance: this.name, restarts: this.#restarts, error: cause.message })
+      this.#options.onGivenUp(cause)
+      this.#options.onStateChanged()
+      return
+    }
+    this.#state = 'RESTARTING'
+    this.#restarts++
+    log.warning('model instance restarts', { model, version, instance: this.name, attempt: this.#restarts, delaySeconds: delay })
+    this.#options.onStateChanged()
+    this.#cancelRestart = clock.after(delay * 1e9, () => {
+      this.#cancelRestart = null
+      this.start().then(() => {
+        if (this.#state !== 'READY') return
+        log.info('model instance runs again', { model, version, instance: this.name })
+        this.join()
+        this.#options.onStateChanged()
+      }, (error: unknown) => {
+        if (this.#state === 'RESTARTING') this.#restartLater(error instanceof Error ? error : new Error(String(error)))
+      })
+    })
+  }
+}

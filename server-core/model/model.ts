@@ -1,0 +1,252 @@
+import type { BackendModel } from '../backends/backend.ts'
+import type { Clock } from '../clock.ts'
+import type { InferenceRequest, ModelMetadata, TensorMetadata } from '../contract/inference.ts'
+import type { ModelConfig, ModelInput, ModelOutput } from '../contract/model-config.ts'
+import type { InferenceResult } from '../inference-server.ts'
+import type { Logger } from '../logger.ts'
+import type { ModelStatistics } from '../metrics/model-statistics.ts'
+import { DefaultScheduler } from '../scheduling/default-scheduler.ts'
+import { DynamicBatchScheduler } from '../scheduling/dynamic-batch-scheduler.ts'
+import { InflightRequest, type RequestOutcome } from '../scheduling/inflight-request.ts'
+import { InstancePool } from '../scheduling/instance-pool.ts'
+import { ResponseOrder } from '../scheduling/response-order.ts'
+import type { Scheduler } from '../scheduling/scheduler.ts'
+import { shapeRuleOf } from '../scheduling/shape-rule.ts'
+import { ServerError, toServerError } from '../server-error.ts'
+import { ModelInstance } from './model-instance.ts'
+import { protocolDataType, RequestValidator } from './request-validation.ts'
+
+export interface ModelOptions {
+  readonly version: string
+  /** Complete and normalised. */
+  readonly config: ModelConfig
+  readonly backendModel: BackendModel
+  readonly labels: ReadonlyMap<string, readonly string[]>
+  readonly statistics: ModelStatistics
+  readonly clock: Clock
+  readonly log: Logger
+  /** Running instances changed outside a load. */
+  readonly onInstancesChanged: () => void
+}
+
+/**
+ * One loaded version of a model: its config, its instances, its scheduler and its counters. It serves from `start` until `stop`;
+ * what replaces it at a reload is another `Model`.
+ */
+export class Model {
+  readonly name: string
+  readonly version: string
+  readonly config: ModelConfig
+  readonly statistics: ModelStatistics
+  readonly labels: ReadonlyMap<string, readonly string[]>
+  readonly #options: ModelOptions
+  readonly #validator: RequestValidator
+  readonly #pool = new InstancePool()
+  readonly #scheduler: Scheduler
+  readonly #order: ResponseOrder | null
+  readonly #instances: ModelInstance[] = []
+  #inflightCount = 0
+  #drained: (() => void)[] = []
+  #deadReason: Error | null = null
+
+  constructor(options: ModelOptions) {
+    this.#options = options
+    this.name = options.config.name
+    this.version = options.version
+    this.config = options.config
+    this.labels = options.labels
+    this.statistics = options.statistics
+    this.#validator = new RequestValidator(options.config)
+    const batching = options.config.dynamic_batching
+    this.#scheduler = batching === undefined ? new DefaultScheduler(this.#pool) : new DynamicBatchScheduler({
+      maxBatchSize: options.config.max_batch_size,
+      preferredBatchSizes: batching.preferred_batch_size,
+      queueDelayMicroseconds: batching.max_queue_delay_microseconds,
+      ...(batching.default_queue_policy === undefined ? {} : { queuePolicy: batching.default_queue_policy }),
+      shapeRule: shapeRuleOf(options.config),
+    }, this.#pool, options.clock)
+    this.#order = batching?.preserve_ordering === true ? new ResponseOrder() : null
+  }
+
+  get inflightCount(): number { return this.#inflightCount }
+  /** Instances that execute: all but the passive ones. */
+  get instanceCount(): number { return this.#instances.length }
+  get runsOn(): string { return 'CPU' }
+
+  /** Creates the instances one after another, in the order of the config. On failure those already made are freed. */
+  async start(): Promise<void> {
+    try {
+      for (const group of this.config.instance_group) {
+        if (group.passive) continue
+        for (let index = 0; index < group.count; index++) {
+          const instance = new ModelInstance({
+            context: {
+              name: `${group.name}_${index}`, index: this.#instances.length, deviceId: 0,
+              kind: group.kind === 'KIND_MODEL' ? 'KIND_MODEL' : 'KIND_CPU',
+            },
+            backendModel: this.#options.backendModel,
+            statistics: this.statistics,
+            pool: this.#pool,
+            clock: this.#options.clock,
+            log: this.#options.log,
+            model: this.name,
+            version: this.version,
+            onGivenUp: (error) => { this.#instanceGivenUp(error) },
+            onStateChanged: this.#options.onInstancesChanged,
+          })
+          await instance.start()
+          this.#instances.push(instance)
+        }
+      }
+      for (const instance of this.#instances) instance.join()
+    } catch (error) {
+      await this.#free()
+      throw error
+    }
+  }
+
+  /** True while at least one instance can serve; the reason otherwise. */
+  async isReady(): Promise<boolean> {
+    const checks = await Promise.allSettled(this.#instances.map((instance) => instance.checkReady()))
+    return checks.length === 0 || checks.some((check) => check.status === 'fulfilled')
+  }
+
+  /** Does at least one instance run? Unlike `isReady` it asks nobody. */
+  get isServing(): boolean {
+    return this.#instances.length === 0 || this.#instances.some((instance) => instance.state === 'READY')
+  }
+
+  metadata(versions: readonly string[]): ModelMetadata {
+    return {
+      name: this.name,
+      versions,
+      platform: this.config.platform === '' ? this.config.backend : this.config.platform,
+      inputs: this.config.input.map((input) => this.#tensorMetadata(input)),
+      outputs: this.config.output.map((output) => this.#tensorMetadata(output)),
+    }
+  }
+
+  /**
+   * Runs one request and answers it. @throws ServerError of validation, of the queue, or what the backend reported
+   * @param requestStart steady nanoseconds when the server took the request in
+   */
+  infer(request: InferenceRequest, requestStart: number, signal: AbortSignal | undefined): Promise<InferenceResult> {
+    const valid = this.#validator.validate(request)
+    if (this.#deadReason !== null) throw this.#deadError(this.#deadReason)
+    if (signal?.aborted === true) throw new ServerError('CANCELLED', '')
+    return new Promise<InferenceResult>((resolve, reject) => {
+      let isWaiting = true
+      let onAbort: (() => void) | undefined
+      let inTurn: ((deliver: () => void) => void) | undefined
+      const leaveQueue = () => {
+        if (!isWaiting) return
+        isWaiting = false
+        this.statistics.pending--
+      }
+      const inflight = new InflightRequest({
+        id: request.id,
+        inputs: valid.inputs,
+        requestedOutputs: valid.requestedOutputs,
+        parameters: request.parameters,
+        batchSize: valid.batchSize,
+        requestStart,
+        queueStart: this.#options.clock.now(),
+        timeoutMicroseconds: request.timeoutMicroseconds ?? 0,
+        onExecuting: leaveQueue,
+        onSettled: (outcome, settled) => {
+          leaveQueue()
+          if (onAbort !== undefined) signal?.removeEventListener('abort', onAbort)
+          const deliver = () => { this.#deliver(request, settled, outcome, resolve, reject) }
+          if (inTurn === undefined) deliver()
+          else inTurn(deliver)
+        },
+      })
+      this.#inflightCount++
+      this.statistics.pending++
+      try {
+        this.#scheduler.enqueue(inflight)
+      } catch (error) {
+        leaveQueue()
+        this.#leave()
+        reject(toServerError(error))
+        return
+      }
+      if (!inflight.isSettled) {
+        inTurn = this.#order?.take()
+        if (signal !== undefined) {
+          onAbort = () => { this.#scheduler.cancel(inflight) }
+          signal.addEventListener('abort', onAbort, { once: true })
+        }
+      }
+    })
+  }
+
+  /** New requests are refused from now on; resolves when the last one was answered and everything is freed. */
+  async stop(): Promise<void> {
+    this.#scheduler.stopAccepting()
+    if (this.#inflightCount > 0) await new Promise<void>((resolve) => { this.#drained.push(resolve) })
+    await this.#free()
+  }
+
+  async #free(): Promise<void> {
+    const results = await Promise.allSettled(this.#instances.map((instance) => instance.stop()))
+    this.#instances.length = 0
+    results.push(...await Promise.allSettled([this.#options.backendModel.finalize()]))
+    for (const result of results) {
+      if (result.status === 'rejected') {
+        this.#options.log.warning('could not free a part of a model', { model: this.name, version: this.version, error: String(result.reason) })
+      }
+    }
+  }
+
+  #deliver(request: InferenceRequest, inflight: InflightRequest, outcome: RequestOutcome, resolve: (result: InferenceResult) => void, reject: (error: Error) => void): void {
+    const requestEnd = this.#options.clock.now()
+    if (outcome.kind === 'failure') {
+      this.statistics.countFailure(outcome.reason, requestEnd - inflight.requestStart)
+      this.#leave()
+      reject(toServerError(outcome.error))
+      return
+    }
+    const { times, executedBatchSize } = outcome
+    this.statistics.countSuccess({
+      requestStart: inflight.requestStart, queueStart: inflight.queueStart, requestEnd, batchSize: inflight.batchSize, times,
+    })
+    this.#leave()
+    resolve({
+      response: { modelName: this.name, modelVersion: this.version, id: request.id, parameters: outcome.parameters, outputs: outcome.outputs },
+      timing: {
+        queueNanoseconds: Math.max(0, times.executeStart - inflight.queueStart),
+        computeInputNanoseconds: Math.max(0, times.computeStart - times.executeStart),
+        computeInferNanoseconds: Math.max(0, times.computeEnd - times.computeStart),
+        computeOutputNanoseconds: Math.max(0, times.executeEnd - times.computeEnd),
+        totalNanoseconds: requestEnd - inflight.requestStart,
+        batchSize: executedBatchSize,
+      },
+    })
+  }
+
+  #leave(): void {
+    this.#inflightCount--
+    if (this.#inflightCount > 0) return
+    const drained = this.#drained
+    this.#drained = []
+    for (const resolve of drained) resolve()
+  }
+
+  #instanceGivenUp(error: Error): void {
+    if (this.#instances.some((instance) => instance.state !== 'FAILED' && instance.state !== 'STOPPED')) return
+    this.#deadReason = error
+    this.#scheduler.failWaiting(this.#deadError(error))
+  }
+
+  #deadError(cause: Error): ServerError {
+    return new ServerError('UNAVAILABLE', `model '${this.name}' version ${this.version} has no running instance left, load it again. `
+      + `The last instance failed with: ${cause.message}`, { cause })
+  }
+
+  #tensorMetadata(tensor: ModelInput | ModelOutput): TensorMetadata {
+    return {
+      name: tensor.name, datatype: protocolDataType(tensor.data_type), shape: this.config.max_batch_size > 0 ? [-1, ...tensor.dims] : [...tensor.dims],
+    }
+  }
+}

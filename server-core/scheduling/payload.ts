@@ -1,0 +1,17 @@
+import type { InflightRequest } from './inflight-request.ts'
+
+/** A batch about to run. It may grow until an instance takes it, unless it is saturated. */
+export class Payload {
+  readonly requests: InflightRequest[] = []
+  /** Sum of the requests' batch sizes. */
+  batchSize = 0
+  isSaturated = false
+  isTaken = false
+  /** Shapes that every request of the batch must share; null: not fixed yet or not enforced. */
+  shapeKey: string | null = null
+
+  add(request: InflightRequest): void {
+    this.requests.push(request)
+    this.batchSize += Math.max(1, request.batchSize)
+  }
+}

@@ -1,0 +1,16 @@
+import type { InflightRequest } from './inflight-request.ts'
+
+/** Decides when which requests of one model run together. */
+export interface Scheduler {
+  /**
+   * Takes the request over: it will be settled exactly once.
+   * @throws ServerError when it is refused (queue full, stopping); then the request stays the caller's and is not counted.
+   */
+  enqueue(request: InflightRequest): void
+  /** The client is gone: a request that waits is settled as cancelled; one that runs is only marked. */
+  cancel(request: InflightRequest): void
+  /** No new requests from now on; what waits is still executed. */
+  stopAccepting(): void
+  /** Settles everything that waits with this error: no instance will ever run it. */
+  failWaiting(error: Error): void
+}
