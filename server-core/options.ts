@@ -1,0 +1,95 @@
+import type { ModelControlMode } from './contract/repository.ts'
+import type { RestrictedApi } from './frontends/restricted-api.ts'
+
+/** Everything the server can be told, with Triton's option names. Built once, frozen, and handed to constructors. */
+export interface ServerOptions {
+  readonly id: string
+  readonly modelRepositories: readonly string[]
+  readonly modelControlMode: ModelControlMode
+  /** Explicit mode: models loaded at start; `*` alone means all. */
+  readonly loadModels: readonly string[]
+  readonly repositoryPollSeconds: number
+  readonly exitOnError: boolean
+  readonly exitTimeoutSeconds: number
+  readonly strictReadiness: boolean
+  readonly disableAutoCompleteConfig: boolean
+  readonly modelLoadThreadCount: number
+  /** `--backend-config=<backend>,<key>=<value>`: backend name ('' for all) to settings. */
+  readonly backendConfig: Readonly<Record<string, Readonly<Record<string, string>>>>
+  readonly allowHttp: boolean
+  readonly httpAddress: string
+  /** 0: any free port. */
+  readonly httpPort: number
+  /** Bytes; limits JSON documents, not the binary section. */
+  readonly httpMaxInputSize: number
+  readonly httpRestrictedApis: readonly RestrictedApi[]
+  readonly allowGrpc: boolean
+  readonly grpcAddress: string
+  readonly grpcPort: number
+  readonly grpcRestrictedProtocols: readonly RestrictedApi[]
+  readonly allowMetrics: boolean
+  readonly metricsAddress: string
+  readonly metricsPort: number
+  /** Load and unload from other machines without a restricting header. */
+  readonly allowRemoteControl: boolean
+  readonly console: boolean
+  readonly consoleAddress: string
+  readonly consolePort: number
+  /** '' : one is made up at start. */
+  readonly consoleToken: string
+  /** The built console page; '' : none is served (the desktop has its own). */
+  readonly rendererDirectory: string
+  /** Where the sample repository is written; '' : the user's data folder. */
+  readonly dataDirectory: string
+  readonly logVerbose: number
+}
+
+export const DEFAULT_SERVER_OPTIONS: ServerOptions = Object.freeze({
+  id: 'triton',
+  modelRepositories: [],
+  modelControlMode: 'none',
+  loadModels: [],
+  repositoryPollSeconds: 15,
+  exitOnError: true,
+  exitTimeoutSeconds: 30,
+  strictReadiness: true,
+  disableAutoCompleteConfig: false,
+  modelLoadThreadCount: 4,
+  backendConfig: {},
+  allowHttp: true,
+  httpAddress: '127.0.0.1',
+  httpPort: 8000,
+  httpMaxInputSize: 64 * 1024 * 1024,
+  httpRestrictedApis: [],
+  allowGrpc: true,
+  grpcAddress: '127.0.0.1',
+  grpcPort: 8001,
+  grpcRestrictedProtocols: [],
+  allowMetrics: true,
+  metricsAddress: '127.0.0.1',
+  metricsPort: 8002,
+  allowRemoteControl: false,
+  console: false,
+  consoleAddress: '127.0.0.1',
+  consolePort: 8600,
+  consoleToken: '',
+  rendererDirectory: '',
+  dataDirectory: '',
+  logVerbose: 0,
+})
+
+/** The options over the defaults, frozen. @throws RangeError where a value cannot be */
+export function serverOptions(given: Partial<ServerOptions>): ServerOptions {
+  const options = { ...DEFAULT_SERVER_OPTIONS, ...given }
+  for (const key of ['httpPort', 'grpcPort', 'metricsPort', 'consolePort'] as const) {
+    const port = options[key]
+    if (!Number.isInteger(port) || port < 0 || port > 65535) throw new RangeError(`${key} must be a port number between 0 and 65535, got ${port}`)
+  }
+  if (options.loadModels.length > 0 && options.modelControlMode !== 'explicit') {
+    throw new RangeError("Use of '--load-model' requires setting '--model-control-mode=explicit' as well.")
+  }
+  if (options.loadModels.includes('*') && options.loadModels.length > 1) {
+    throw new RangeError("Wildcard model name '*' must be the ONLY startup model if specified at all.")
+  }
+  return Object.freeze(options)
+}
