@@ -1,0 +1,115 @@
+import type { Dirent } from 'node:fs'
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ModelFile } from '../contract/repository.ts'
+import type { Logger } from '../logger.ts'
+
+export interface DirectoryEntry { readonly name: string; readonly isDirectory: boolean }
+
+export interface VersionDirectory {
+  readonly version: number
+  readonly path: string
+  /** What lies directly in it. */
+  readonly entries: readonly DirectoryEntry[]
+  /** All files below it; paths relative to the model directory. */
+  readonly files: readonly ModelFile[]
+}
+
+/** One model as it lies on disk at one moment. */
+export interface ModelDirectory {
+  readonly name: string
+  readonly repositoryPath: string
+  /** Absolute. */
+  readonly path: string
+  /** Absolute path of config.pbtxt; null where there is none. */
+  readonly configPath: string | null
+  /** Ascending. */
+  readonly versions: readonly VersionDirectory[]
+  /** Changes whenever a file that matters to the model changes: paths, sizes and nanosecond times. */
+  readonly signature: string
+}
+
+/** Directories of a model that hold no version. */
+const OTHER_DIRECTORIES = new Set(['warmup', 'initial_state', 'configs', 'samples'])
+
+/** Reads a model directory. Directories that are no version are skipped, with the server's warnings for those that look like one. */
+export async function readModelDirectory(repositoryPath: string, name: string, path: string, log?: Logger): Promise<ModelDirectory> {
+  const entries = await listDirectory(path)
+  const marks: string[] = []
+  const versions: VersionDirectory[] = []
+  let configPath: string | null = null
+  for (const entry of entries) {
+    const entryPath = join(path, entry.name)
+    if (!entry.isDirectory) {
+      const file = await fileMark(entryPath, entry.name)
+      if (file === null) continue
+      marks.push(file.mark)
+      if (entry.name === 'config.pbtxt') configPath = entryPath
+      continue
+    }
+    const version = versionOf(entry.name, log)
+    if (version === null) continue
+    const files: ModelFile[] = []
+    await collectFiles(entryPath, entry.name, files, marks)
+    versions.push({ version, path: entryPath, entries: await listDirectory(entryPath), files })
+  }
+  versions.sort((a, b) => a.version - b.version)
+  return { name, repositoryPath, path, configPath, versions, signature: marks.sort().join('\n') }
+}
+
+/** Names in a directory, sorted; symbolic links count as what they lead to, dangling ones as files. */
+export async function listDirectory(path: string): Promise<DirectoryEntry[]> {
+  const entries = await readdir(path, { withFileTypes: true })
+  const result = await Promise.all(entries.map(async (entry) => ({ name: entry.name, isDirectory: await leadsToDirectory(path, entry) })))
+  return result.sort((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+async function leadsToDirectory(path: string, entry: Dirent): Promise<boolean> {
+  if (!entry.isSymbolicLink()) return entry.isDirectory()
+  return (await statOrNull(join(path, entry.name)))?.isDirectory() ?? false
+}
+
+/** The version number a directory's name stands for, or null where it is none. */
+function versionOf(name: string, log?: Logger): number | null {
+  if (OTHER_DIRECTORIES.has(name)) return null
+  if (!/^\d+$/.test(name) || !Number.isSafeInteger(Number(name))) {
+    log?.warning(`ignore version directory '${name}' which fails to convert to integral number`)
+    return null
+  }
+  if (name.length > 1 && name.startsWith('0')) {
+    log?.warning(`ignore version directory '${name}' which contains leading zeros in its directory name`)
+    return null
+  }
+  return Number(name)
+}
+
+async function collectFiles(path: string, relativePath: string, files: ModelFile[], marks: string[]): Promise<void> {
+  for (const entry of await listDirectory(path)) {
+    const entryPath = join(path, entry.name)
+    const entryRelative = `${relativePath}/${entry.name}`
+    if (entry.isDirectory) {
+      await collectFiles(entryPath, entryRelative, files, marks)
+      continue
+    }
+    const file = await fileMark(entryPath, entryRelative)
+    if (file === null) continue
+    marks.push(file.mark)
+    files.push({ path: entryRelative, byteSize: file.byteSize, modifiedAt: file.modifiedAt })
+  }
+}
+
+async function fileMark(path: string, relativePath: string): Promise<{ mark: string; byteSize: number; modifiedAt: number } | null> {
+  const info = await statOrNull(path)
+  if (info === null) return null
+  return { mark: `${relativePath}|${info.mtimeNs}|${info.size}`, byteSize: Number(info.size), modifiedAt: Number(info.mtimeMs) }
+}
+
+async function statOrNull(path: string) {
+  try {
+    return await stat(path, { bigint: true })
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code
+    if (code === 'ENOENT' || code === 'ELOOP') return null
+    throw error
+  }
+}

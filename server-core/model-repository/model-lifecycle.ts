@@ -1,0 +1,361 @@
+import type { Clock } from '../clock.ts'
+import { ERROR_KINDS } from '../contract/errors.ts'
+import type { ModelConfig } from '../contract/model-config.ts'
+import type { LoadParameters } from '../inference-server.ts'
+import type { Logger } from '../logger.ts'
+import type { Model } from '../model/model.ts'
+import { ServerError, toServerError } from '../server-error.ts'
+import { readModelDirectory, type ModelDirectory, type VersionDirectory } from './model-directory.ts'
+import type { ModelLoader } from './model-loader.ts'
+import { ModelOperations, type ModelOperation } from './model-operations.ts'
+import {
+  createRecord, directoryOf, highestReady, UNLOADED_REASON, type ModelRecord, type VersionRecord,
+} from './model-record.ts'
+import type { ModelRepository, RepositoryEntry } from './model-repository.ts'
+import { createOverrideDirectory, type OverrideDirectory } from './override-directory.ts'
+import { Semaphore } from './semaphore.ts'
+import { chooseVersions } from './version-policy.ts'
+
+export interface ModelLifecycleOptions {
+  readonly repository: ModelRepository
+  readonly loader: ModelLoader
+  readonly loadThreadCount: number
+  readonly clock: Clock
+  readonly log: Logger
+  readonly onChanged: (record: ModelRecord) => void
+  readonly onRemoved: (name: string) => void
+  /** A version serves from now on, or does not any more. */
+  readonly onModelStarted: (model: Model) => void
+  readonly onModelStopped: (model: Model) => void
+}
+
+const OUTDATED = 'Newer operation has been applied to the model lifecycle, current load operation is out-dated.'
+
+/** Where a load reads from, and what has to be freed when that is not needed any more. */
+interface LoadSource {
+  readonly directory: ModelDirectory
+  readonly diskSignature: string | null
+  readonly overrideDirectory: OverrideDirectory | null
+}
+
+/**
+ * The states of all models and the operations that change them. Operations of one model run one after another; a failed load leaves
+ * what served before as it was, with the reason beside it; new versions are built beside the old ones and swapped in together.
+ */
+export class ModelLifecycle {
+  readonly records = new Map<string, ModelRecord>()
+  #repository: ModelRepository
+  readonly #options: ModelLifecycleOptions
+  readonly #operations = new ModelOperations()
+  readonly #loadSlots: Semaphore
+  readonly #stopping = new Set<Promise<void>>()
+  /** Models that answer their last requests. */
+  readonly #leaving = new Set<Model>()
+
+  constructor(options: ModelLifecycleOptions) {
+    this.#options = options
+    this.#repository = options.repository
+    this.#loadSlots = new Semaphore(options.loadThreadCount)
+  }
+
+  get repository(): ModelRepository { return this.#repository }
+
+  /** Looks at the disk: new directories appear, vanished ones without a loaded version disappear. */
+  async rescan(): Promise<readonly RepositoryEntry[]> {
+    const entries = await this.#repository.scan()
+    const names = new Set<string>()
+    for (const entry of entries) {
+      const name = entry.kind === 'model' ? entry.directory.name : entry.name
+      names.add(name)
+      await this.#setEntry(this.#record(name), entry)
+    }
+    for (const record of this.records.values()) {
+      if (names.has(record.name)) continue
+      record.entry = null
+      if ([...record.versions.values()].every((version) => version.model === null && version.state === 'UNAVAILABLE') && record.stage === '') this.#forget(record)
+    }
+    return entries
+  }
+
+  /**
+   * Loads or reloads a model. An unmodified model that is READY stays as it is.
+   * @throws ServerError INTERNAL when no version could be tried, INVALID_ARG with a line per failed version
+   */
+  async load(name: string, parameters: LoadParameters = {}): Promise<void> {
+    const isOverride = parameters.config !== undefined || (parameters.files?.size ?? 0) > 0
+    await this.#operations.run(name, 'load', isOverride, (operation) => this.#load(name, parameters, operation))
+  }
+
+  /** Begins to unload a model; resolves when its versions take no more requests. */
+  async unload(name: string): Promise<void> {
+    await this.#operations.run(name, 'unload', true, async () => { this.#unload(name) })
+  }
+
+  /** Unloads everything and waits until it is gone. */
+  async unloadAll(): Promise<void> {
+    await this.#operations.finishAll()
+    for (const name of [...this.records.keys()]) this.#unload(name)
+    while (this.#stopping.size > 0) await Promise.all(this.#stopping)
+  }
+
+  /** Serves another repository from now on; everything must be unloaded. */
+  async replaceRepository(repository: ModelRepository): Promise<void> {
+    this.#repository = repository
+    for (const record of [...this.records.values()]) this.#forget(record)
+    await this.rescan()
+  }
+
+  /** Versions with requests in flight, the leaving ones included. */
+  busyModels(): Model[] {
+    const serving = [...this.records.values()].flatMap((record) => [...record.versions.values()].flatMap(({ model }) => (model === null ? [] : [model])))
+    return [...serving, ...this.#leaving].filter((model) => model.inflightCount > 0)
+  }
+
+  async #load(name: string, parameters: LoadParameters, operation: ModelOperation): Promise<void> {
+    const isNew = !this.records.has(name)
+    const { log } = this.#options
+    let source: LoadSource | null = null
+    let config: ModelConfig
+    try {
+      source = await this.#locate(name, parameters)
+      const record = this.#record(name)
+      if (this.#isUnchanged(record, source, parameters)) {
+        record.pollError = ''
+        return
+      }
+      this.#setStage(record, 'reading config')
+      config = await this.#options.loader.readConfig(source.directory, parameters.config)
+    } catch (error) {
+      await source?.overrideDirectory?.remove()
+      const cause = toServerError(error)
+      log.error(`Poll failed for model directory '${name}': ${cause.message}${causeText(cause)}`, { model: name })
+      const record = this.records.get(name)
+      if (record !== undefined) {
+        record.pollError = `${cause.message}${causeText(cause)}`
+        record.stage = ''
+        if (isNew && record.entry === null) this.#forget(record)
+        else this.#changed(record)
+      }
+      throw new ServerError('INTERNAL', `failed to load '${name}', failed to poll from model repository`, { cause })
+    }
+    const record = this.#record(name)
+    record.pollError = ''
+    try {
+      await this.#loadVersions(record, source, config, parameters, operation)
+    } catch (error) {
+      await source.overrideDirectory?.remove()
+      throw error
+    } finally {
+      record.stage = ''
+      this.#changed(record)
+    }
+  }
+
+  async #loadVersions(record: ModelRecord, source: LoadSource, config: ModelConfig, parameters: LoadParameters, operation: ModelOperation): Promise<void> {
+    const { log } = this.#options
+    const fail = (text: string, cause?: unknown) => new ServerError('INVALID_ARG', `load failed for model '${record.name}': ${text}\n`, { cause })
+    const { chosen, missing } = chooseVersions(source.directory.versions.map((version) => version.version), config.version_policy)
+    for (const version of missing) log.error(`version ${version} is specified for model '${record.name}', but the version directory is not present`, { model: record.name })
+    if (chosen.length === 0) {
+      const text = `at least one version must be available under the version policy of model '${record.name}'`
+      record.pollError = text
+      log.error(text, { model: record.name })
+      throw fail(text)
+    }
+    const directories = source.directory.versions.filter((version) => chosen.includes(version.version))
+    for (const { version } of directories) {
+      const known = record.versions.get(String(version))
+      if (known?.model !== null && known !== undefined) known.reason = ''
+      else record.versions.set(String(version), { state: 'LOADING', reason: '', model: null })
+    }
+    this.#setStage(record, 'loading')
+    const results = await Promise.allSettled(directories.map((version) => this.#loadSlots.run(() => this.#loadVersion(record, source.directory, config, version, operation))))
+    const loaded = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+    const failures = results.flatMap((result, index) => (result.status === 'rejected' ? [{ version: String(directories[index]?.version), error: toServerError(result.reason) }] : []))
+    if (operation.isOutdated || failures.length > 0) {
+      await Promise.all(loaded.map((model) => model.stop()))
+      for (const [version, entry] of record.versions) {
+        if (entry.state === 'LOADING') record.versions.set(version, { state: 'UNAVAILABLE', reason: UNLOADED_REASON, model: null })
+      }
+      if (operation.isOutdated) throw fail(OUTDATED)
+      throw fail(failures.map(({ version, error }) => this.#noteFailure(record, version, error)).join(''), failures[0]?.error)
+    }
+    this.#swapIn(record, loaded, { diskSignature: source.diskSignature, overrideConfig: parameters.config ?? null, overrideDirectory: source.overrideDirectory })
+    log.info(`successfully loaded '${record.name}'`, { model: record.name })
+  }
+
+  async #loadVersion(record: ModelRecord, directory: ModelDirectory, config: ModelConfig, version: VersionDirectory, operation: ModelOperation): Promise<Model> {
+    const { log, loader } = this.#options
+    const fields = { model: record.name, version: String(version.version) }
+    if (operation.isOutdated) throw new ServerError('INTERNAL', OUTDATED)
+    log.info(`loading: ${record.name}:${version.version}`, fields)
+    try {
+      return await loader.loadVersion(directory, config, version, {
+        onStage: (stage) => { this.#setStage(record, stage) },
+        onInstancesChanged: () => { this.#changed(record) },
+      })
+    } catch (error) {
+      const { kind, message } = toServerError(error)
+      log.error(`failed to load '${record.name}' version ${version.version}: ${ERROR_KINDS[kind].words}: ${message}`, fields)
+      throw error
+    }
+  }
+
+  /** Puts the reason beside the version and answers its part of the load's error text. */
+  #noteFailure(record: ModelRecord, version: string, error: ServerError): string {
+    const reason = `${ERROR_KINDS[error.kind].words}: ${error.message}`
+    const known = record.versions.get(version)
+    const entry: VersionRecord = known?.model != null ? { ...known, reason } : { state: 'UNAVAILABLE', reason, model: null }
+    record.versions.set(version, entry)
+    return `version ${version} is at ${entry.state} state: ${reason};`
+  }
+
+  /** All new versions begin to serve in one step; what they replace, and what is not wanted any more, ends after its requests. */
+  #swapIn(record: ModelRecord, loaded: readonly Model[], source: NonNullable<ModelRecord['source']>): void {
+    const oldSource = record.source
+    const retired: Model[] = []
+    const fresh = new Map(loaded.map((model) => [model.version, model]))
+    for (const [version, entry] of [...record.versions]) {
+      if (entry.model !== null) {
+        retired.push(entry.model)
+        if (!fresh.has(version)) this.#retireVersion(record, version, entry.model)
+      } else if (!fresh.has(version) && entry.state === 'UNAVAILABLE' && entry.reason !== UNLOADED_REASON) {
+        record.versions.delete(version)
+      }
+    }
+    for (const model of loaded) {
+      record.versions.set(model.version, { state: 'READY', reason: '', model })
+      this.#options.onModelStarted(model)
+    }
+    record.source = source
+    const replaced = retired.filter((model) => fresh.has(model.version))
+    const stops = replaced.map((model) => this.#stop(model))
+    this.#background(Promise.all(stops).then(() => oldSource?.overrideDirectory?.remove()))
+  }
+
+  #unload(name: string): void {
+    const record = this.records.get(name)
+    if (record === undefined) return
+    const source = record.source
+    const stops: Promise<void>[] = []
+    for (const [version, entry] of record.versions) {
+      if (entry.model !== null) stops.push(this.#retireVersion(record, version, entry.model))
+    }
+    if (stops.length === 0) return
+    record.source = null
+    this.#background(Promise.all(stops).then(() => source?.overrideDirectory?.remove()).then(() => {
+      this.#options.log.info(`successfully unloaded '${name}'`, { model: name })
+    }))
+    this.#changed(record)
+  }
+
+  /** READY to UNLOADING at once; UNAVAILABLE with the reason `unloaded` when the last request was answered. */
+  #retireVersion(record: ModelRecord, version: string, model: Model): Promise<void> {
+    const leaving: VersionRecord = { state: 'UNLOADING', reason: '', model: null }
+    record.versions.set(version, leaving)
+    const done = this.#stop(model).then(() => {
+      if (record.versions.get(version) !== leaving) return
+      record.versions.set(version, { state: 'UNAVAILABLE', reason: UNLOADED_REASON, model: null })
+      if (record.entry === null && [...record.versions.values()].every((entry) => entry.state === 'UNAVAILABLE')) this.#forget(record)
+      else this.#changed(record)
+    })
+    this.#background(done)
+    return done
+  }
+
+  async #stop(model: Model): Promise<void> {
+    this.#leaving.add(model)
+    await model.stop()
+    this.#leaving.delete(model)
+    this.#options.onModelStopped(model)
+    this.#options.log.verbose(1, 'model version freed', { model: model.name, version: model.version })
+  }
+
+  #background(work: Promise<unknown>): void {
+    const tracked: Promise<void> = work.then(() => {}, (error: unknown) => {
+      this.#options.log.error('could not free an unloaded model', { error: String(error) })
+    }).finally(() => { this.#stopping.delete(tracked) })
+    this.#stopping.add(tracked)
+  }
+
+  async #locate(name: string, parameters: LoadParameters): Promise<LoadSource> {
+    const entry = await this.#repository.find(name)
+    if (entry !== null) await this.#setEntry(this.#record(name), entry)
+    const diskSignature = entry?.kind === 'model' ? entry.directory.signature : null
+    if (parameters.files !== undefined && parameters.files.size > 0) {
+      if (parameters.config === undefined) throw new ServerError('INVALID_ARG', 'a load request with files must give the model config as well')
+      const overrideDirectory = await createOverrideDirectory(name, parameters.files)
+      const directory = await readModelDirectory(overrideDirectory.path, name, overrideDirectory.path)
+      return { directory, diskSignature, overrideDirectory }
+    }
+    if (entry === null) throw new ServerError('NOT_FOUND', `no model repository has a directory '${name}'`)
+    if (entry.kind === 'duplicate') throw new ServerError('INVALID_ARG', `failed to poll model '${name}': not unique across all model repositories`)
+    if (entry.kind === 'unusable') throw new ServerError('INVALID_ARG', entry.reason)
+    return { directory: entry.directory, diskSignature, overrideDirectory: null }
+  }
+
+  /** A plain load of what already runs does nothing; an override stays as long as the files on disk stay. */
+  #isUnchanged(record: ModelRecord, source: LoadSource, parameters: LoadParameters): boolean {
+    if (record.source === null || source.overrideDirectory !== null) return false
+    if (record.source.diskSignature !== source.diskSignature) return false
+    if (parameters.config !== undefined && parameters.config !== record.source.overrideConfig) return false
+    const versions = [...record.versions.values()]
+    return highestReady(record) !== null && versions.every((version) => version.reason === '' || version.reason === UNLOADED_REASON)
+      && versions.every((version) => version.model === null || version.model.isServing)
+  }
+
+  async #setEntry(record: ModelRecord, entry: RepositoryEntry): Promise<void> {
+    const before = directoryOf(record)?.signature
+    const wasKind = record.entry?.kind
+    record.entry = entry
+    const directory = directoryOf(record)
+    if (entry.kind === wasKind && before === directory?.signature) return
+    record.description = directory === null ? null : await this.#describe(directory)
+    if (entry.kind === 'duplicate') {
+      this.#options.log.error(`failed to poll model '${record.name}': not unique across all model repositories`, { model: record.name })
+    }
+    this.#changed(record)
+  }
+
+  /** What the config says without loading; null where it cannot be read, which a load then reports. */
+  async #describe(directory: ModelDirectory): Promise<ModelRecord['description']> {
+    try {
+      const { backend, platform, max_batch_size } = await this.#options.loader.readConfig(directory)
+      return { backend, platform, maxBatchSize: max_batch_size }
+    } catch (error) {
+      this.#options.log.verbose(1, 'config of a model cannot be read', { model: directory.name, error: toServerError(error).message })
+      return null
+    }
+  }
+
+  #record(name: string): ModelRecord {
+    let record = this.records.get(name)
+    if (record === undefined) {
+      record = createRecord(name, this.#options.clock.wallMilliseconds())
+      this.records.set(name, record)
+    }
+    return record
+  }
+
+  #forget(record: ModelRecord): void {
+    if (this.records.get(record.name) !== record) return
+    this.records.delete(record.name)
+    this.#options.onRemoved(record.name)
+  }
+
+  #setStage(record: ModelRecord, stage: string): void {
+    if (record.stage === stage) return
+    record.stage = stage
+    this.#changed(record)
+  }
+
+  #changed(record: ModelRecord): void {
+    record.changedAt = this.#options.clock.wallMilliseconds()
+    this.#options.onChanged(record)
+  }
+}
+
+/** The cause's own text, where the error's message leaves it out (parse errors). */
+function causeText(error: ServerError): string {
+  return error.cause instanceof Error && !error.message.includes(error.cause.message) ? `: ${error.cause.message}` : ''
+}

@@ -1,0 +1,99 @@
+import { readFile } from 'node:fs/promises'
+import type { BackendRegistry } from '../backends/backend-registry.ts'
+import type { Clock } from '../clock.ts'
+import type { ModelConfig } from '../contract/model-config.ts'
+import type { LogHub } from '../logger.ts'
+import { ModelStatistics } from '../metrics/model-statistics.ts'
+import { checkExecutable } from '../model/executable-config.ts'
+import { Model } from '../model/model.ts'
+import { inferBackend } from '../model-config/infer-backend.ts'
+import { readModelConfigJson } from '../model-config/json-config.ts'
+import { normalizeInstanceGroups, normalizeModelConfig } from '../model-config/normalize.ts'
+import { emptyModelConfig, readModelConfig } from '../model-config/read-config.ts'
+import { validateModelConfig } from '../model-config/validate.ts'
+import { ServerError } from '../server-error.ts'
+import { readLabelFiles } from './label-files.ts'
+import type { ModelDirectory, VersionDirectory } from './model-directory.ts'
+
+export interface ModelLoaderOptions {
+  readonly registry: BackendRegistry
+  readonly disableAutoComplete: boolean
+  readonly clock: Clock
+  readonly logs: LogHub
+}
+
+export interface LoadVersionOptions {
+  readonly onStage: (stage: string) => void
+  readonly onInstancesChanged: () => void
+}
+
+/** Turns a model directory into running models: reads, completes and checks the config, then builds one `Model` a version. */
+export class ModelLoader {
+  readonly #options: ModelLoaderOptions
+
+  constructor(options: ModelLoaderOptions) { this.#options = options }
+
+  /**
+   * The config of a model directory, read and checked as far as that is possible without a backend (steps 1 to 6 of a load).
+   * @param configJson replaces config.pbtxt where given
+   */
+  async readConfig(directory: ModelDirectory, configJson?: string): Promise<ModelConfig> {
+    const given = await this.#readGivenConfig(directory, configJson)
+    const named = given.name === '' ? { ...given, name: directory.name } : given
+    const config = normalizeModelConfig(inferBackend(named, directory.name, directory.versions[0]?.entries ?? []))
+    validateModelConfig(config, { checkInputsAndOutputs: this.#options.disableAutoComplete })
+    if (config.name !== directory.name) {
+      throw new ServerError('INVALID_ARG', `unexpected directory name '${directory.name}' for model '${config.name}', directory name must equal model name`)
+    }
+    return config
+  }
+
+  /** Builds and starts one version (step 7). @throws what the backend, the checks or an instance reported */
+  async loadVersion(directory: ModelDirectory, config: ModelConfig, version: VersionDirectory, options: LoadVersionOptions): Promise<Model> {
+    const { registry, clock, logs, disableAutoComplete } = this.#options
+    const started = clock.now()
+    checkExecutable(config)
+    const backend = await registry.find(config.backend)
+    const grouped = normalizeInstanceGroups(config, { gpuCount: 0 })
+    options.onStage('initialising the model')
+    const backendModel = await backend.initializeModel({
+      backendConfig: registry.configOf(config.backend),
+      log: logs.logger(`backend-${config.backend}`),
+      modelName: directory.name,
+      modelVersion: version.version,
+      modelDirectory: directory.path,
+      versionDirectory: version.path,
+      config: grouped,
+      autoComplete: !disableAutoComplete,
+    })
+    let model: Model
+    try {
+      const completed = normalizeModelConfig(backendModel.config)
+      validateModelConfig(completed, { checkInputsAndOutputs: true })
+      checkExecutable(completed)
+      const statistics = new ModelStatistics(directory.name, String(version.version), completed.metric_tags)
+      model = new Model({
+        version: String(version.version), config: completed, backendModel, statistics, clock,
+        labels: await readLabelFiles(completed, directory.path),
+        log: logs.logger('model-instance'),
+        onInstancesChanged: options.onInstancesChanged,
+      })
+    } catch (error) {
+      await backendModel.finalize()
+      throw error
+    }
+    options.onStage('creating instances')
+    await model.start()
+    model.statistics.loadDurationSeconds = (clock.now() - started) / 1e9
+    return model
+  }
+
+  async #readGivenConfig(directory: ModelDirectory, configJson: string | undefined): Promise<ModelConfig> {
+    if (configJson !== undefined) return readModelConfigJson(configJson)
+    if (directory.configPath !== null) return readModelConfig(await readFile(directory.configPath, 'utf8'), directory.configPath)
+    if (this.#options.disableAutoComplete) {
+      throw new ServerError('INTERNAL', `failed to open text file for read ${directory.path}/config.pbtxt: No such file or directory`)
+    }
+    return emptyModelConfig()
+  }
+}

@@ -1,0 +1,36 @@
+/** One load or unload of a model that waits for its turn or runs. */
+export interface ModelOperation {
+  readonly kind: 'load' | 'unload'
+  /** A newer operation was asked for: what this one builds is not wanted any more. */
+  isOutdated: boolean
+}
+
+/** Runs the operations of each model one after another, in the order asked for; different models do not wait for each other. */
+export class ModelOperations {
+  readonly #tails = new Map<string, Promise<unknown>>()
+  readonly #open = new Map<string, Set<ModelOperation>>()
+
+  /** `outdatesOthers`: loads of the same model that did not finish yet are out-dated by this operation. */
+  run<T>(model: string, kind: ModelOperation['kind'], outdatesOthers: boolean, work: (operation: ModelOperation) => Promise<T>): Promise<T> {
+    const open = this.#open.get(model) ?? new Set<ModelOperation>()
+    this.#open.set(model, open)
+    if (outdatesOthers) for (const other of open) other.isOutdated = true
+    const operation: ModelOperation = { kind, isOutdated: false }
+    open.add(operation)
+    const previous = this.#tails.get(model) ?? Promise.resolve()
+    const result = previous.then(() => work(operation)).finally(() => {
+      open.delete(operation)
+      if (open.size > 0) return
+      this.#open.delete(model)
+      this.#tails.delete(model)
+    })
+    this.#tails.set(model, result.catch(() => {}))
+    return result
+  }
+
+  /** Out-dates every load that did not finish, and waits for all operations. */
+  async finishAll(): Promise<void> {
+    for (const open of this.#open.values()) for (const operation of open) operation.isOutdated = true
+    while (this.#tails.size > 0) await Promise.all(this.#tails.values())
+  }
+}

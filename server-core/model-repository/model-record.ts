@@ -1,0 +1,126 @@
+import type { ModelConfig } from '../contract/model-config.ts'
+import type { ModelIndexEntry, ModelReadyState, ModelSummary, ModelVersionSummary } from '../contract/repository.ts'
+import type { Model } from '../model/model.ts'
+import type { ModelDirectory } from './model-directory.ts'
+import { DUPLICATE_REASON, type RepositoryEntry } from './model-repository.ts'
+import type { OverrideDirectory } from './override-directory.ts'
+
+/** Reason of a version that was unloaded on purpose: such a version does not make the server unready. */
+export const UNLOADED_REASON = 'unloaded'
+
+export interface VersionRecord {
+  state: ModelReadyState
+  reason: string
+  /** Serves requests; kept while a reload beside it runs. */
+  model: Model | null
+}
+
+/** What the repository says about a model without loading it. */
+export interface ModelDescription {
+  readonly backend: string
+  readonly platform: string
+  readonly maxBatchSize: number
+}
+
+/** What was loaded: compared with the disk to tell a modified model, and freed at unload. */
+export interface LoadedSource {
+  /** Of the repository's directory when the load began; null: the model was not in a repository. */
+  readonly diskSignature: string | null
+  readonly overrideConfig: string | null
+  readonly overrideDirectory: OverrideDirectory | null
+}
+
+/** Everything the life cycle knows about one model name. */
+export interface ModelRecord {
+  readonly name: string
+  entry: RepositoryEntry | null
+  description: ModelDescription | null
+  readonly versions: Map<string, VersionRecord>
+  source: LoadedSource | null
+  /** Why the last load failed before any version was tried; '' otherwise. */
+  pollError: string
+  stage: string
+  changedAt: number
+}
+
+export function createRecord(name: string, now: number): ModelRecord {
+  return { name, entry: null, description: null, versions: new Map(), source: null, pollError: '', stage: '', changedAt: now }
+}
+
+/** Versions ascending. */
+export function sortedVersions(record: ModelRecord): [string, VersionRecord][] {
+  return [...record.versions].sort(([a], [b]) => Number(a) - Number(b))
+}
+
+/** The highest version that serves; null where none does. */
+export function highestReady(record: ModelRecord): Model | null {
+  let best: Model | null = null
+  for (const { state, model } of record.versions.values()) {
+    if (state === 'READY' && model !== null && (best === null || Number(model.version) > Number(best.version))) best = model
+  }
+  return best
+}
+
+export function directoryOf(record: ModelRecord): ModelDirectory | null {
+  return record.entry?.kind === 'model' ? record.entry.directory : null
+}
+
+/** The repository index entries of a model; Triton's rules, plus the reason of a load that failed before any version was tried. */
+export function indexEntries(record: ModelRecord, readyOnly: boolean): ModelIndexEntry[] {
+  if (record.entry?.kind === 'duplicate') return [{ name: record.name, state: 'UNAVAILABLE', reason: DUPLICATE_REASON }]
+  const entries: ModelIndexEntry[] = sortedVersions(record)
+    .filter(([, version]) => !readyOnly || version.state === 'READY')
+    .map(([version, { state, reason }]) => ({ name: record.name, version, state, ...(reason === '' ? {} : { reason }) }))
+  if (entries.length > 0 || readyOnly) return entries
+  return record.pollError === '' ? [{ name: record.name }] : [{ name: record.name, state: 'UNAVAILABLE', reason: record.pollError }]
+}
+
+/** One row of the console's table. */
+export function summaryOf(record: ModelRecord): ModelSummary {
+  const serving = highestReady(record)
+  const config: ModelConfig | null = serving?.config ?? null
+  const directory = directoryOf(record)
+  const { state, reason } = overallState(record)
+  return {
+    name: record.name,
+    repositoryPath: record.entry === null ? '' : record.entry.kind === 'model' ? record.entry.directory.repositoryPath : record.entry.repositoryPath,
+    backend: config?.backend ?? record.description?.backend ?? '',
+    platform: config?.platform ?? record.description?.platform ?? '',
+    state,
+    reason,
+    versions: versionSummaries(record, directory),
+    instanceCount: serving?.instanceCount ?? null,
+    runsOn: serving?.runsOn ?? null,
+    changedAt: record.changedAt,
+    stage: record.stage,
+    maxBatchSize: config?.max_batch_size ?? record.description?.maxBatchSize ?? null,
+  }
+}
+
+function versionSummaries(record: ModelRecord, directory: ModelDirectory | null): ModelVersionSummary[] {
+  const names = new Set([...record.versions.keys(), ...directory?.versions.map((version) => String(version.version)) ?? []])
+  return [...names].sort((a, b) => Number(a) - Number(b)).map((version) => {
+    const known = record.versions.get(version)
+    const files = directory?.versions.find((candidate) => String(candidate.version) === version)?.files ?? []
+    return { version, state: known?.state ?? 'UNKNOWN', reason: known?.reason ?? '', files }
+  })
+}
+
+const BEST_FIRST: readonly ModelReadyState[] = ['READY', 'LOADING', 'UNLOADING', 'UNAVAILABLE', 'UNKNOWN']
+
+/** What the best of the versions says; a reason is shown wherever there is one. */
+function overallState(record: ModelRecord): { state: ModelReadyState; reason: string } {
+  if (record.entry?.kind === 'duplicate') return { state: 'UNAVAILABLE', reason: DUPLICATE_REASON }
+  const versions = sortedVersions(record).reverse().map(([, version]) => version)
+  const best = BEST_FIRST.find((state) => versions.some((version) => version.state === state))
+  const unusable = record.entry?.kind === 'unusable' ? record.entry.reason : ''
+  const fallback = record.pollError === '' ? unusable : record.pollError
+  if (best === undefined) {
+    if (record.stage !== '') return { state: 'LOADING', reason: '' }
+    return fallback === '' ? { state: 'UNKNOWN', reason: '' } : { state: 'UNAVAILABLE', reason: fallback }
+  }
+  const state = record.stage !== '' && best !== 'READY' ? 'LOADING' : best
+  const reasons = versions.map((version) => version.reason).filter((reason) => reason !== '')
+  const telling = fallback !== '' ? fallback : reasons.find((reason) => reason !== UNLOADED_REASON) ?? reasons[0] ?? ''
+  return { state, reason: state === 'LOADING' || (state === 'READY' && telling === UNLOADED_REASON) ? '' : telling }
+}

@@ -1,0 +1,77 @@
+import { realpath, stat } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import type { Logger } from '../logger.ts'
+import { ServerError } from '../server-error.ts'
+import { isInside } from './contained-path.ts'
+import { listDirectory, readModelDirectory, type ModelDirectory } from './model-directory.ts'
+
+/** What a scan says about one name: a model, the same name in several repositories, or a directory that cannot be used. */
+export type RepositoryEntry =
+  | { readonly kind: 'model'; readonly directory: ModelDirectory }
+  | { readonly kind: 'duplicate'; readonly name: string; readonly repositoryPath: string }
+  | { readonly kind: 'unusable'; readonly name: string; readonly repositoryPath: string; readonly reason: string }
+
+export const DUPLICATE_REASON = 'model appears in two or more repositories'
+
+/**
+ * The model repositories on disk: every sub-directory is a model. A name is only ever looked up among the names that a repository's
+ * own listing gives, so no name from a request can lead elsewhere; a symbolic link that leaves every repository is refused.
+ */
+export class ModelRepository {
+  readonly paths: readonly string[]
+  readonly #log: Logger
+
+  constructor(paths: readonly string[], log: Logger) {
+    this.paths = paths.map((path) => resolve(path))
+    this.#log = log
+  }
+
+  /** @throws ServerError INTERNAL when a repository is not a directory */
+  async check(): Promise<void> {
+    for (const path of this.paths) {
+      const isDirectory = await stat(path).then((info) => info.isDirectory(), () => false)
+      if (!isDirectory) throw new ServerError('INTERNAL', `failed to stat file ${path}: the model repository is not a directory. Check --model-repository`)
+    }
+  }
+
+  /** Looks at the disk: every name once, sorted. */
+  async scan(): Promise<RepositoryEntry[]> {
+    const places = new Map<string, string[]>()
+    for (const path of this.paths) {
+      for (const entry of await listDirectory(path)) {
+        if (entry.isDirectory) places.set(entry.name, [...places.get(entry.name) ?? [], path])
+      }
+    }
+    const entries: RepositoryEntry[] = []
+    for (const [name, paths] of [...places].sort(([a], [b]) => (a < b ? -1 : 1))) entries.push(await this.#entry(name, paths))
+    return entries
+  }
+
+  /** One name; null when no repository lists it. */
+  async find(name: string): Promise<RepositoryEntry | null> {
+    const paths: string[] = []
+    for (const path of this.paths) {
+      if ((await listDirectory(path)).some((entry) => entry.isDirectory && entry.name === name)) paths.push(path)
+    }
+    return paths.length === 0 ? null : this.#entry(name, paths)
+  }
+
+  async #entry(name: string, paths: readonly string[]): Promise<RepositoryEntry> {
+    const repositoryPath = paths[0] ?? ''
+    if (paths.length > 1) return { kind: 'duplicate', name, repositoryPath }
+    const path = join(repositoryPath, name)
+    try {
+      const [real, ...roots] = await Promise.all([realpath(path), ...this.paths.map((root) => realpath(root))])
+      if (!roots.some((root) => isInside(root, real))) {
+        return {
+          kind: 'unusable', name, repositoryPath,
+          reason: `model directory '${name}' is a symbolic link that leads outside the model repository. Give the directory it leads into as another --model-repository`,
+        }
+      }
+      return { kind: 'model', directory: await readModelDirectory(repositoryPath, name, path, this.#log) }
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error)
+      return { kind: 'unusable', name, repositoryPath, reason: `failed to read model directory '${name}': ${reason}` }
+    }
+  }
+}
