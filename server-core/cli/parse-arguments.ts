@@ -1,0 +1,51 @@
+import { DEFAULT_SERVER_OPTIONS, serverOptions, type ServerOptions } from '../options.ts'
+import { ServerError } from '../server-error.ts'
+import { SERVE_FLAGS, type Flag } from './flags.ts'
+
+/** Thrown for `--help`: prints the usage and exits with 1, as tritonserver does. */
+export class HelpRequested extends Error {}
+
+const FLAGS_BY_NAME = new Map<string, Flag>(SERVE_FLAGS.flatMap((flag) => flag.names.map((name): [string, Flag] => [name, flag])))
+const BOOLEAN_WORDS = new Set(['true', 'false', '1', '0'])
+
+/**
+ * The options of `serve [flags]`; `--flag=value` and `--flag value` alike. A boolean flag alone means true.
+ * @throws ServerError INVALID_ARG that names the flag
+ */
+export function parseServeArguments(args: readonly string[]): ServerOptions {
+  const draft: { -readonly [K in keyof ServerOptions]: ServerOptions[K] } = { ...DEFAULT_SERVER_OPTIONS }
+  let hasMetricsAddress = false
+  for (let index = 0; index < args.length; index++) {
+    const argument = args[index] ?? ''
+    if (argument === '--help' || argument === '-h') throw new HelpRequested()
+    const equals = argument.indexOf('=')
+    const name = equals < 0 ? argument : argument.slice(0, equals)
+    const flag = FLAGS_BY_NAME.get(name)
+    if (flag === undefined) {
+      throw new ServerError('INVALID_ARG', argument.startsWith('-') ? `unrecognized option '${name}'` : `unexpected argument '${argument}'`)
+    }
+    let text: string | undefined
+    if (equals >= 0) text = argument.slice(equals + 1)
+    else if (flag.value !== '') text = args[++index]
+    else if (BOOLEAN_WORDS.has((args[index + 1] ?? '').toLowerCase())) text = args[++index]
+    else text = 'true'
+    if (text === undefined) throw new ServerError('INVALID_ARG', `option '${name}' requires an argument`)
+    if (name === '--metrics-address') hasMetricsAddress = true
+    flag.set(draft, text, name)
+  }
+  if (!hasMetricsAddress && draft.allowHttp) draft.metricsAddress = draft.httpAddress
+  if (draft.modelRepositories.length === 0 && !(draft.console && draft.modelControlMode === 'explicit')) {
+    throw new ServerError('INVALID_ARG', '--model-repository must be specified')
+  }
+  try {
+    return serverOptions(draft)
+  } catch (error) {
+    throw new ServerError('INVALID_ARG', `Error: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+  }
+}
+
+/** What `--help` and a wrong flag print. */
+export function serveUsage(): string {
+  const rows = SERVE_FLAGS.map((flag) => [flag.names.map((name) => (flag.value === '' ? name : `${name} ${flag.value}`)).join(', '), flag.help] as const)
+  return ['Usage: npu-console serve [flags]', '', ...rows.map(([names, help]) => `  ${names}\n      ${help}`), ''].join('\n')
+}

@@ -1,0 +1,156 @@
+import { randomUUID } from 'node:crypto'
+import { availableParallelism, homedir, totalmem } from 'node:os'
+import { join } from 'node:path'
+import packageDescription from '../package.json' with { type: 'json' }
+import { BackendRegistry, builtInBackends } from './backends/backend-registry.ts'
+import { onnxRuntimeVersion } from './backends/onnxruntime/onnxruntime-backend.ts'
+import { systemClock } from './clock.ts'
+import type { ListeningAddress, ServerStatus } from './contract/console-api.ts'
+import type { Frontend, FrontendOptions } from './frontends/frontend.ts'
+import { startHttpFrontend } from './frontends/http/http-frontend.ts'
+import { startMetricsFrontend } from './frontends/metrics/metrics-frontend.ts'
+import type { InferenceServer } from './inference-server.ts'
+import { ASSETS_DIRECTORY, PROTO_DIRECTORY, RENDERER_DIRECTORY } from './installed-paths.ts'
+import { LogHub } from './logger.ts'
+import { isLoopback } from './loopback.ts'
+import type { ServerOptions } from './options.ts'
+import { findPortOwner } from './port-owner.ts'
+import { ServerError, toServerError } from './server-error.ts'
+import { textTable } from './text-table.ts'
+import { TritonInferenceServer } from './triton-inference-server.ts'
+
+export interface RunningServer {
+  readonly server: InferenceServer
+  readonly logs: LogHub
+  /** Where each front end listens; null: it is off. */
+  readonly addresses: ListeningAddresses
+  status(): ServerStatus
+  /** Drains and ends everything. @throws ServerError INTERNAL when the exit timeout expired with work in flight */
+  stop(): Promise<void>
+}
+
+export type ListeningAddresses = Readonly<Record<FrontendName, ListeningAddress | null>>
+
+type FrontendName = 'http' | 'grpc' | 'metrics' | 'console'
+
+export interface StartServerHooks {
+  /** Receives every log entry from the first one on. */
+  readonly logs?: LogHub
+  /** Told the console's link to open, again each time a one-time link was used up. Default: it is logged. */
+  readonly announceLink?: (url: string) => void
+}
+
+/**
+ * The composition root (front ends that are off are not even loaded): builds every part by hand, loads what is to be loaded, then opens the front ends (the console first, so that
+ * it can show the loading). When anything fails, what was started is stopped again.
+ * @throws ServerError that names the port and the flag when a port is taken; INTERNAL `failed to load all models` with exitOnError
+ */
+export async function startServer(options: ServerOptions, hooks: StartServerHooks = {}): Promise<RunningServer> {
+  const logs = hooks.logs ?? new LogHub()
+  logs.verboseLevel = options.logVerbose
+  const log = logs.logger('start-server')
+  const registry = new BackendRegistry(builtInBackends(logs), options, logs)
+  const server = new TritonInferenceServer({ options, registry, clock: systemClock, logs })
+  const frontends = new Map<FrontendName, Frontend>()
+  const addresses: Record<FrontendName, ListeningAddress | null> = { http: null, grpc: null, metrics: null, console: null }
+  const status = statusReader(options, server, addresses)
+
+  const open = async (name: FrontendName, service: string, start: () => Promise<Frontend>) => {
+    const frontend = await start().catch(withPortOwner)
+    frontends.set(name, frontend)
+    addresses[name] = { address: frontend.address, port: frontend.port }
+    log.info(`Started ${service} at ${printAddress(frontend)}`)
+    server.announceStatus()
+  }
+  const common = (part: 'http' | 'grpc' | 'metrics'): FrontendOptions => {
+    const address = options[`${part}Address`]
+    return {
+      server, address, port: options[`${part}Port`], log: logs.logger(`${part}-frontend`), maxInputSize: options.httpMaxInputSize,
+      restrictedApis: part === 'grpc' ? options.grpcRestrictedProtocols : options.httpRestrictedApis,
+      allowRepositoryControl: options.allowRemoteControl || isLoopback(address),
+    }
+  }
+  const stop = async () => {
+    const deadline = Date.now() + options.exitTimeoutSeconds * 1000
+    const remainingSeconds = () => Math.max(0, (deadline - Date.now()) / 1000)
+    try {
+      for (const name of ['http', 'grpc'] as const) await frontends.get(name)?.stop(remainingSeconds())
+      await server.stop(remainingSeconds())
+    } finally {
+      for (const name of ['metrics', 'console'] as const) await frontends.get(name)?.stop(0)
+    }
+  }
+
+  try {
+    if (options.console) {
+      const { startConsoleFrontend } = await import('./frontends/console/console-frontend.ts')
+      await open('console', 'console', () => startConsoleFrontend({
+        server, status, logs, address: options.consoleAddress, port: options.consolePort, log: logs.logger('console-frontend'),
+        ...(options.consoleToken === '' ? {} : { token: options.consoleToken }),
+        rendererDirectory: options.rendererDirectory === '' ? RENDERER_DIRECTORY : options.rendererDirectory,
+        dataDirectory: options.dataDirectory === '' ? join(homedir(), '.local', 'share', 'npu-console') : options.dataDirectory,
+        assetsDirectory: ASSETS_DIRECTORY,
+        announceLink: hooks.announceLink ?? ((url) => { log.info(`Open the console at ${url}`) }),
+      }))
+    }
+    await server.start().catch((error: unknown) => {
+      if (options.exitOnError || toServerError(error).message !== 'failed to load all models') throw error
+      log.error('failed to load all models, serving those that loaded because of --exit-on-error=false')
+    })
+    log.info(modelTable(server))
+    if (options.allowGrpc) {
+      const { startGrpcFrontend } = await import('./frontends/grpc/grpc-frontend.ts')
+      await open('grpc', 'GRPCInferenceService', () => startGrpcFrontend({ ...common('grpc'), protoDirectory: PROTO_DIRECTORY }))
+    }
+    if (options.allowHttp) await open('http', 'HTTPService', () => startHttpFrontend(common('http')))
+    if (options.allowMetrics) await open('metrics', 'Metrics Service', () => startMetricsFrontend(common('metrics')))
+  } catch (error) {
+    await stop().catch((reason: unknown) => { log.error('could not stop cleanly', { error: toServerError(reason).message }) })
+    throw error
+  }
+  return { server, logs, addresses, status, stop }
+}
+
+function statusReader(options: ServerOptions, server: InferenceServer, addresses: ListeningAddresses): () => ServerStatus {
+  const instanceId = randomUUID()
+  const startedAt = Date.now()
+  const runtimeVersion = onnxRuntimeVersion()
+  return () => ({
+    id: options.id,
+    version: packageDescription.version,
+    instanceId,
+    state: server.state,
+    startedAt,
+    controlMode: server.controlMode,
+    repositoryPaths: server.repositoryPaths,
+    ...addresses,
+    processId: process.pid,
+    nodeVersion: process.version,
+    onnxRuntimeVersion: runtimeVersion,
+    platform: `${process.platform}-${process.arch}`,
+    cpuCount: availableParallelism(),
+    totalMemoryBytes: totalmem(),
+    npuCount: null,
+  })
+}
+
+/** Adds who holds the port, where that can be seen, to the error of a front end that could not listen. */
+async function withPortOwner(error: unknown): Promise<never> {
+  const failure = toServerError(error)
+  const cause = failure.cause as { code?: unknown; port?: unknown } | undefined
+  if (cause?.code !== 'EADDRINUSE' || typeof cause.port !== 'number') throw failure
+  const owner = await findPortOwner(cause.port)
+  if (owner === null) throw failure
+  throw new ServerError(failure.kind, `${failure.message} It belongs to process ${owner.processId} (${owner.command}).`, { cause: error })
+}
+
+function printAddress({ address, port }: ListeningAddress): string {
+  return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
+}
+
+function modelTable(server: InferenceServer): string {
+  const rows = server.repositoryIndex(false).filter((entry) => entry.state !== undefined).map((entry) => [
+    entry.name, entry.version ?? '', `${entry.state ?? ''}${entry.reason === undefined ? '' : `: ${entry.reason.split('\n')[0] ?? ''}`}`,
+  ])
+  return textTable(['Model', 'Version', 'Status'], rows)
+}

@@ -1,0 +1,307 @@
+import type { BackendRegistry } from './backends/backend-registry.ts'
+import type { Clock } from './clock.ts'
+import type { InferenceRequest, ModelMetadata, ServerMetadata } from './contract/inference.ts'
+import type { ModelConfig } from './contract/model-config.ts'
+import type { ModelControlMode, ModelIndexEntry, ModelSummary } from './contract/repository.ts'
+import type { ModelStatisticsEntry, ServerSample } from './contract/statistics.ts'
+import type {
+  InferenceResult, InferenceServer, InferenceServerListener, LoadParameters, ModelMetricsSnapshot,
+} from './inference-server.ts'
+import type { LogHub, Logger } from './logger.ts'
+import type { ModelStatistics } from './metrics/model-statistics.ts'
+import { ServerSampler } from './metrics/server-sampler.ts'
+import type { Model } from './model/model.ts'
+import { ModelLifecycle } from './model-repository/model-lifecycle.ts'
+import { ModelLoader } from './model-repository/model-loader.ts'
+import { findModel } from './model-repository/model-lookup.ts'
+import { requestedModelName } from './model-repository/model-name.ts'
+import { indexEntries, sortedVersions, summaryOf, UNLOADED_REASON, type ModelRecord } from './model-repository/model-record.ts'
+import { ModelRepository } from './model-repository/model-repository.ts'
+import { RepositoryPoller } from './model-repository/repository-poller.ts'
+import type { ServerOptions } from './options.ts'
+import { ServerError, toServerError } from './server-error.ts'
+
+export interface TritonInferenceServerOptions {
+  readonly options: ServerOptions
+  readonly registry: BackendRegistry
+  readonly clock: Clock
+  readonly logs: LogHub
+}
+
+/** The Triton release whose protocol and behaviour this server follows; clients read it from the server metadata. */
+export const TRITON_VERSION = '2.73.0'
+
+/** Extensions this server really has, in Triton's order and spelling. */
+const EXTENSIONS = [
+  'classification', 'model_repository', 'model_repository(unload_dependents)', 'schedule_policy', 'model_configuration',
+  'binary_tensor_data', 'parameters', 'statistics',
+] as const
+
+const DRAIN_CHECK_NANOSECONDS = 1e9
+
+/** The inference server: one method per verb over the repository, the loaded models and their statistics. Knows no front end. */
+export class TritonInferenceServer implements InferenceServer {
+  readonly controlMode: ModelControlMode
+  readonly #options: ServerOptions
+  readonly #registry: BackendRegistry
+  readonly #clock: Clock
+  readonly #log: Logger
+  readonly #repositoryLog: Logger
+  readonly #lifecycle: ModelLifecycle
+  readonly #sampler: ServerSampler
+  readonly #poller: RepositoryPoller
+  readonly #listeners = new Set<InferenceServerListener>()
+  /** Counters of unloaded versions: their failure series stay on the metrics page. */
+  readonly #formerStatistics = new Map<string, ModelStatistics>()
+  #state: InferenceServer['state'] = 'STARTING'
+
+  constructor({ options, registry, clock, logs }: TritonInferenceServerOptions) {
+    this.controlMode = options.modelControlMode
+    this.#options = options
+    this.#registry = registry
+    this.#clock = clock
+    this.#log = logs.logger('server')
+    this.#repositoryLog = logs.logger('model-repository')
+    this.#sampler = new ServerSampler({ clock, onSample: (sample) => { this.#notify((listener) => listener.sampled?.(sample)) } })
+    this.#lifecycle = new ModelLifecycle({
+      repository: new ModelRepository(options.modelRepositories, this.#repositoryLog),
+      loader: new ModelLoader({ registry, disableAutoComplete: options.disableAutoCompleteConfig, clock, logs }),
+      loadThreadCount: options.modelLoadThreadCount,
+      clock,
+      log: logs.logger('model-lifecycle'),
+      onChanged: (record) => { this.#notify((listener) => listener.modelChanged?.(summaryOf(record))) },
+      onRemoved: (name) => { this.#notify((listener) => listener.modelRemoved?.(name)) },
+      onModelStarted: (model) => { this.#modelStarted(model) },
+      onModelStopped: (model) => { this.#modelStopped(model) },
+    })
+    this.#poller = new RepositoryPoller({
+      lifecycle: this.#lifecycle, clock, log: this.#repositoryLog, periodSeconds: options.repositoryPollSeconds,
+    })
+  }
+
+  get repositoryPaths(): readonly string[] { return this.#lifecycle.repository.paths }
+  get state(): InferenceServer['state'] { return this.#state }
+
+  /**
+   * Looks at the repositories and loads what the control mode says.
+   * @throws ServerError INTERNAL `failed to load all models` when a model that was to be loaded is not ready
+   */
+  async start(): Promise<void> {
+    await this.#lifecycle.repository.check()
+    await this.#lifecycle.rescan()
+    this.#sampler.start()
+    const failures = await this.#loadStartupModels()
+    this.#setState('READY')
+    if (this.controlMode === 'poll') this.#poller.start()
+    if (failures > 0) throw new ServerError('INTERNAL', 'failed to load all models')
+  }
+
+  isLive(): boolean { return this.#state !== 'STARTING' }
+
+  isReady(): boolean {
+    if (this.#state !== 'READY') return false
+    if (!this.#options.strictReadiness) return true
+    for (const record of this.#lifecycle.records.values()) {
+      for (const { state, reason, model } of record.versions.values()) {
+        if (state === 'READY' ? model?.isServing === false : state !== 'UNAVAILABLE' || reason !== UNLOADED_REASON) return false
+      }
+    }
+    return true
+  }
+
+  isModelReady(name: string, version: string): boolean {
+    this.#requireRunning()
+    return this.#find(name, version).isServing
+  }
+
+  serverMetadata(): ServerMetadata {
+    return { name: this.#options.id, version: TRITON_VERSION, extensions: EXTENSIONS }
+  }
+
+  modelMetadata(name: string, version: string): ModelMetadata {
+    this.#requireRunning()
+    const model = this.#find(name, version)
+    return model.metadata(version === '' ? this.#readyVersions(name) : [model.version])
+  }
+
+  modelConfig(name: string, version: string): ModelConfig {
+    this.#requireRunning()
+    return this.#find(name, version).config
+  }
+
+  modelStatistics(name: string, version: string): readonly ModelStatisticsEntry[] {
+    this.#requireRunning()
+    const records = name === '' ? [...this.#lifecycle.records.values()] : this.#recordWithReady(name)
+    const entries = records.flatMap((record) => sortedVersions(record)
+      .filter(([candidate, entry]) => entry.state === 'READY' && (version === '' || candidate === version))
+      .flatMap(([, entry]) => (entry.model === null ? [] : [entry.model.statistics.entry()])))
+    if (name !== '' && version !== '' && entries.length === 0) {
+      throw new ServerError('INVALID_ARG', `requested model version is not available for model '${name}'`)
+    }
+    return entries
+  }
+
+  modelMetrics(): readonly ModelMetricsSnapshot[] {
+    const loaded = [...this.#lifecycle.records.values()].flatMap((record) => sortedVersions(record).flatMap(([, { model }]) => (model === null ? [] : [model])))
+    const keys = new Set(loaded.map((model) => statisticsKey(model.statistics)))
+    return [
+      ...loaded.map((model) => model.statistics.metrics(true)),
+      ...[...this.#formerStatistics].filter(([key]) => !keys.has(key)).map(([, statistics]) => statistics.metrics(false)),
+    ]
+  }
+
+  repositoryIndex(readyOnly: boolean): readonly ModelIndexEntry[] {
+    this.#requireRunning()
+    return this.#sortedRecords().flatMap((record) => indexEntries(record, readyOnly))
+  }
+
+  async loadModel(name: string, parameters: LoadParameters = {}): Promise<void> {
+    const model = this.#controlledModel(name)
+    await this.#lifecycle.load(model, parameters)
+  }
+
+  /** No model of this version has dependents: ensembles are refused at load. */
+  async unloadModel(name: string, _unloadDependents = false): Promise<void> {
+    const model = this.#controlledModel(name)
+    await this.#lifecycle.unload(model)
+  }
+
+  isDecoupled(name: string, version: string): boolean {
+    return this.#find(name, version).config.model_transaction_policy?.decoupled === true
+  }
+
+  labels(name: string, version: string, output: string): readonly string[] | undefined {
+    return this.#find(name, version).labels.get(output)
+  }
+
+  async infer(request: InferenceRequest, options: { readonly signal?: AbortSignal } = {}): Promise<InferenceResult> {
+    const requestStart = this.#clock.now()
+    if (this.#state === 'STARTING') throw new ServerError('UNAVAILABLE', 'Server not ready')
+    return this.#find(request.modelName, request.modelVersion).infer(request, requestStart, options.signal)
+  }
+
+  modelSummaries(): readonly ModelSummary[] { return this.#sortedRecords().map((record) => summaryOf(record)) }
+
+  modelDirectory(name: string): string {
+    const record = this.#lifecycle.records.get(name)
+    if (record?.entry?.kind === 'model') return record.entry.directory.path
+    throw new ServerError('NOT_FOUND', `model '${name}' has no directory in the model repository`)
+  }
+
+  async rescan(): Promise<void> { await this.#lifecycle.rescan() }
+
+  async replaceRepository(path: string): Promise<void> {
+    if (this.controlMode !== 'explicit') {
+      throw new ServerError('UNAVAILABLE', 'another repository can only be opened in explicit mode. Start the server with --model-control-mode=explicit')
+    }
+    const repository = new ModelRepository([path], this.#repositoryLog)
+    await repository.check()
+    await this.#lifecycle.unloadAll()
+    await this.#lifecycle.replaceRepository(repository)
+    this.#notify((listener) => listener.statusChanged?.())
+  }
+
+  sampleHistory(seconds: number): readonly ServerSample[] { return this.#sampler.history(seconds) }
+
+  subscribe(listener: InferenceServerListener): () => void {
+    this.#listeners.add(listener)
+    return () => { this.#listeners.delete(listener) }
+  }
+
+  /** Tells listeners that the server's status changed in a way only its owner knows (a front end opened). */
+  announceStatus(): void { this.#notify((listener) => listener.statusChanged?.()) }
+
+  async stop(timeoutSeconds: number): Promise<void> {
+    if (this.#state === 'EXITING') return
+    this.#setState('EXITING')
+    await this.#poller.stop()
+    this.#log.info('Waiting for in-flight requests to complete.')
+    let remaining = timeoutSeconds
+    let cancelTick = () => {}
+    const expired = new Promise<never>((_resolve, reject) => {
+      const tick = () => {
+        this.#logInflight(remaining)
+        if (remaining-- <= 0) reject(new ServerError('INTERNAL', 'Exit timeout expired. Exiting immediately.'))
+        else cancelTick = this.#clock.after(DRAIN_CHECK_NANOSECONDS, tick)
+      }
+      cancelTick = this.#clock.after(DRAIN_CHECK_NANOSECONDS, tick)
+    })
+    try {
+      await Promise.race([this.#lifecycle.unloadAll().then(() => this.#registry.finalize()), expired])
+      this.#log.info('All models are stopped, unloading models')
+    } finally {
+      cancelTick()
+      this.#sampler.stop()
+    }
+  }
+
+  async #loadStartupModels(): Promise<number> {
+    const all = this.#sortedRecords().map((record) => record.name)
+    const names = this.controlMode !== 'explicit' ? all : this.#options.loadModels.includes('*') ? all : [...new Set(this.#options.loadModels)]
+    const results = await Promise.allSettled(names.map((name) => this.#lifecycle.load(requestedModelName(name))))
+    return results.filter((result) => result.status === 'rejected').length
+  }
+
+  #find(name: string, version: string): Model { return findModel(this.#lifecycle.records, name, version) }
+
+  #sortedRecords(): ModelRecord[] {
+    return [...this.#lifecycle.records.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  #readyVersions(name: string): string[] {
+    const record = this.#lifecycle.records.get(name)
+    return record === undefined ? [] : sortedVersions(record).filter(([, entry]) => entry.state === 'READY').map(([version]) => version)
+  }
+
+  #recordWithReady(name: string): ModelRecord[] {
+    const record = this.#lifecycle.records.get(name)
+    if (record === undefined || this.#readyVersions(name).length === 0) throw new ServerError('INVALID_ARG', `requested model '${name}' is not available`)
+    return [record]
+  }
+
+  #controlledModel(name: string): string {
+    if (this.controlMode !== 'explicit') throw new ServerError('UNAVAILABLE', 'explicit model load / unload is not allowed if polling is enabled')
+    this.#requireRunning()
+    return requestedModelName(name)
+  }
+
+  #requireRunning(): void {
+    if (this.#state === 'EXITING') throw new ServerError('UNAVAILABLE', 'Server exiting')
+    if (this.#state === 'STARTING') throw new ServerError('UNAVAILABLE', 'Server not ready')
+  }
+
+  #modelStarted(model: Model): void {
+    this.#formerStatistics.delete(statisticsKey(model.statistics))
+    this.#sampler.add(model.statistics)
+  }
+
+  #modelStopped(model: Model): void {
+    this.#sampler.remove(model.statistics)
+    this.#formerStatistics.set(statisticsKey(model.statistics), model.statistics)
+  }
+
+  #logInflight(remainingSeconds: number): void {
+    const busy = this.#lifecycle.busyModels()
+    this.#log.info(`Timeout ${Math.max(0, remainingSeconds)}: Found ${busy.length} model versions that have in-flight inferences`)
+    for (const model of busy) this.#log.info(`Model '${model.name}' (version ${model.version}) has ${model.inflightCount} in-flight inferences`, { model: model.name })
+  }
+
+  #setState(state: InferenceServer['state']): void {
+    this.#state = state
+    this.#notify((listener) => listener.statusChanged?.())
+  }
+
+  #notify(call: (listener: InferenceServerListener) => void): void {
+    for (const listener of this.#listeners) {
+      try {
+        call(listener)
+      } catch (error) {
+        this.#log.error('a listener of the server failed', { error: toServerError(error).message })
+      }
+    }
+  }
+}
+
+function statisticsKey({ model, version }: ModelStatistics): string {
+  return `${model}/${version}`
+}
