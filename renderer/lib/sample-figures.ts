@@ -17,32 +17,56 @@ export interface TrafficFigures {
   readonly pending: number | null
 }
 
-const NOTHING: TrafficFigures = { requestsPerSecond: null, p95Milliseconds: null, failures: null, requests: null, pending: null }
+export const NO_FIGURES: TrafficFigures = { requestsPerSecond: null, p95Milliseconds: null, failures: null, requests: null, pending: null }
 
-/** Figures of the whole server, or of one model. Samples oldest first, one a second. */
-export function trafficFigures(samples: readonly ServerSample[], model?: string): TrafficFigures {
-  const last = samples[samples.length - 1]
-  if (last === undefined) return NOTHING
-  const recent = (seconds: number) => samples.filter((sample) => sample.time > last.time - seconds * 1000)
-  const rows = (sample: ServerSample): readonly ModelSample[] => model === undefined ? sample.models : sample.models.filter((row) => row.model === model)
-  const rateSamples = recent(RATE_SECONDS)
-  const latency: Record<number, number> = {}
-  let requests = 0
-  let failures = 0
-  for (const row of recent(WINDOW_SECONDS).flatMap(rows)) {
-    requests += row.success + row.failure
-    failures += row.failure
-    for (const [bucket, count] of Object.entries(row.latency)) latency[Number(bucket)] = (latency[Number(bucket)] ?? 0) + count
+class Tally {
+  #recentRequests = 0
+  #requests = 0
+  #failures = 0
+  #pending = 0
+  readonly #latency: Record<number, number> = {}
+
+  add(row: ModelSample, isRecent: boolean, isLast: boolean): void {
+    this.#requests += row.success + row.failure
+    this.#failures += row.failure
+    if (isRecent) this.#recentRequests += row.success + row.failure
+    if (isLast) this.#pending += row.pending
+    for (const [bucket, count] of Object.entries(row.latency)) this.#latency[Number(bucket)] = (this.#latency[Number(bucket)] ?? 0) + count
   }
-  const p95 = latencyQuantile(latency, 0.95)
-  return {
-    requestsPerSecond: sum(rateSamples.flatMap(rows).map((row) => row.success + row.failure)) / rateSamples.length,
-    p95Milliseconds: p95 === null ? null : p95 / 1e6,
-    failures, requests,
-    pending: sum(rows(last).map((row) => row.pending)),
+
+  figures(recentSeconds: number): TrafficFigures {
+    const p95 = latencyQuantile(this.#latency, 0.95)
+    return {
+      requestsPerSecond: this.#recentRequests / recentSeconds, p95Milliseconds: p95 === null ? null : p95 / 1e6,
+      failures: this.#failures, requests: this.#requests, pending: this.#pending,
+    }
   }
 }
 
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0)
+export interface Traffic {
+  readonly total: TrafficFigures
+  /** Figures of one model: zeros where it was sampled doing nothing, all unknown where nothing was sampled. */
+  of(model: string): TrafficFigures
+}
+
+/** One pass over the samples (oldest first, one a second) for the whole server and every model. */
+export function traffic(samples: readonly ServerSample[]): Traffic {
+  const last = samples[samples.length - 1]
+  if (last === undefined) return { total: NO_FIGURES, of: () => NO_FIGURES }
+  const total = new Tally()
+  const byModel = new Map<string, Tally>()
+  let recentSeconds = 0
+  for (const sample of samples) {
+    if (sample.time <= last.time - WINDOW_SECONDS * 1000) continue
+    const isRecent = sample.time > last.time - RATE_SECONDS * 1000
+    if (isRecent) recentSeconds++
+    for (const row of sample.models) {
+      const tally = byModel.get(row.model) ?? new Tally()
+      byModel.set(row.model, tally)
+      tally.add(row, isRecent, sample === last)
+      total.add(row, isRecent, sample === last)
+    }
+  }
+  const idle = new Tally()
+  return { total: total.figures(recentSeconds), of: (model) => (byModel.get(model) ?? idle).figures(recentSeconds) }
 }

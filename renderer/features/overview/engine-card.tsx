@@ -1,0 +1,56 @@
+/** The engine: where it listens, in which control mode, for how long. */
+import { useTranslation } from 'react-i18next'
+import type { ListeningAddress } from '../../../server-core/contract/console-api.ts'
+import { Card } from '../../components/card.tsx'
+import { CopyButton } from '../../components/copy-button.tsx'
+import { useConsole } from '../../console-store.ts'
+import { EngineState } from '../../frame/engine-state.tsx'
+import { durationParts, UNKNOWN } from '../../lib/format.ts'
+import { useNow } from '../../lib/use-now.ts'
+
+export function EngineCard() {
+  const { t } = useTranslation('overview')
+  const status = useConsole((state) => state.status)
+  const places = [status?.http, status?.grpc, status?.metrics].filter((place) => place !== null && place !== undefined)
+  const isLoopback = places.every((place) => place.address === '127.0.0.1' || place.address === '::1' || place.address === 'localhost')
+  return (
+    <Card title={t('engine.title')} state={<EngineState isShort />} note={status === null ? undefined : t('engine.process', { id: status.processId })}>
+      <Endpoint name="HTTP" place={status?.http ?? null} text={(host) => `http://${host}`} />
+      <Endpoint name="gRPC" place={status?.grpc ?? null} text={(host) => host} />
+      <Endpoint name={t('engine.metrics')} place={status?.metrics ?? null} text={(host) => `http://${host}/metrics`} />
+      <div className="npu-engine-facts npu-secondary">
+        <span>{t('engine.controlMode')} <b>{status === null ? UNKNOWN : t(`common:controlMode.${status.controlMode}`)}</b></span>
+        <span>{t('engine.uptime')} <b>{status === null ? UNKNOWN : <Uptime since={status.startedAt} />}</b></span>
+        {places.length > 0 && <span className={isLoopback ? undefined : 'npu-is-degraded'}>{t(isLoopback ? 'engine.loopback' : 'engine.open')}</span>}
+      </div>
+    </Card>
+  )
+}
+
+function Uptime({ since }: { readonly since: number }) {
+  const { t } = useTranslation()
+  const isOpen = useConsole((state) => state.connection === 'open')
+  const now = useNow()
+  if (!isOpen) return <>{UNKNOWN}</>
+  const { key, first, second } = durationParts(now - since)
+  return <>{t(`duration.${key}`, { first, second })}</>
+}
+
+function hostOf({ address, port }: ListeningAddress): string {
+  const host = address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+}
+
+interface EndpointProps { readonly name: string; readonly place: ListeningAddress | null; readonly text: (host: string) => string }
+
+function Endpoint({ name, place, text }: EndpointProps) {
+  const { t } = useTranslation('overview')
+  const address = place === null ? null : text(hostOf(place))
+  return (
+    <div className="npu-endpoint">
+      <span className="npu-quiet">{name}</span>
+      {address === null ? <span className="npu-quiet">{t('engine.off')}</span> : <code className="npu-cut" title={address}>{address}</code>}
+      {address === null ? <span /> : <CopyButton text={address} label={t('engine.copy', { what: name })} />}
+    </div>
+  )
+}

@@ -1,0 +1,45 @@
+/** The strip of cards. Without a card it says so; what a card does not report is an em dash, never 0. */
+import { useTranslation } from 'react-i18next'
+import type { NpuSample } from '../../../server-core/contract/statistics.ts'
+import { Card } from '../../components/card.tsx'
+import { EmptyState } from '../../components/empty-state.tsx'
+import { useConsole } from '../../console-store.ts'
+import { formatBytes } from '../../lib/format.ts'
+
+export function NpuCard() {
+  const { t } = useTranslation('overview')
+  const npus = useConsole((state) => state.samples[state.samples.length - 1]?.npus ?? null)
+  if (npus === null || npus.length === 0) return <Card title={t('npu.title')} isFlush><EmptyState title={t('npu.none')}>{t('npu.noneHint')}</EmptyState></Card>
+  return (
+    <Card title={t('npu.title')} note={t('npu.note', { count: npus.length })}>
+      <div className="npu-cards">{npus.map((npu) => <OneCard key={npu.card} npu={npu} />)}</div>
+    </Card>
+  )
+}
+
+function OneCard({ npu }: { readonly npu: NpuSample }) {
+  const { t } = useTranslation('overview')
+  const memoryShare = npu.memoryUsedBytes === null || npu.memoryTotalBytes === null ? null : (100 * npu.memoryUsedBytes) / npu.memoryTotalBytes
+  return (
+    <div>
+      <div className="npu-row"><b>{t('common:npu.card', { card: npu.card })}</b><span className="npu-secondary">{npu.chip}</span></div>
+      <Meter name={t('npu.core')} percent={npu.aiCorePercent} text={npu.aiCorePercent === null ? null : `${Math.round(npu.aiCorePercent)} %`} chip={npu.chip} />
+      <Meter name={t('npu.memory')} percent={memoryShare} text={memoryShare === null ? null : `${formatBytes(npu.memoryUsedBytes)} / ${formatBytes(npu.memoryTotalBytes)}`} chip={npu.chip} />
+      <Meter name={t('npu.temperature')} percent={npu.temperatureCelsius} text={npu.temperatureCelsius === null ? null : `${Math.round(npu.temperatureCelsius)} °C`} chip={npu.chip} />
+      <Meter name={t('npu.power')} percent={null} text={npu.powerWatts === null ? null : `${Math.round(npu.powerWatts)} W`} chip={npu.chip} />
+    </div>
+  )
+}
+
+interface MeterProps { readonly name: string; readonly percent: number | null; readonly text: string | null; readonly chip: string }
+
+function Meter({ name, percent, text, chip }: MeterProps) {
+  const { t } = useTranslation('overview')
+  return (
+    <div className="npu-card-meter">
+      <span className="npu-quiet">{name}</span>
+      {percent === null ? <span /> : <span className="npu-bar" aria-hidden><i style={{ width: `${Math.min(100, percent)}%` }} /></span>}
+      <span className={text === null ? 'npu-right npu-quiet' : 'npu-right'}>{text ?? t('npu.notReported', { chip })}</span>
+    </div>
+  )
+}

@@ -1,0 +1,79 @@
+/** What a server text about a failed load means: the sentence to head it with, where, expected and found, and the likely cause. */
+
+export type FailureCause =
+  | 'configSyntax' | 'configUnreadable' | 'backendMissing' | 'backendUnknown' | 'directoryName' | 'noVersion' | 'fileMissing' | 'fileDamaged' | 'opsetTooNew'
+  | 'operatorMissing' | 'batchAxis' | 'noBatching' | 'datatype' | 'tensorCount' | 'tensorName' | 'gpu' | 'outOfMemory' | 'unsupportedField' | 'nonAscii'
+
+export interface FailurePlace {
+  readonly file: string
+  readonly line: number
+  readonly column: number | null
+}
+
+export interface FailureExplanation {
+  /** Keys below `failure:sentence` and `failure:cause`; null: the server's text has to speak for itself. */
+  readonly cause: FailureCause | null
+  /** Values for the texts of the cause. */
+  readonly facts: Readonly<Record<string, string>>
+  readonly place: FailurePlace | null
+  readonly expected: string | null
+  readonly found: string | null
+}
+
+interface Rule {
+  readonly cause: FailureCause
+  readonly pattern: RegExp
+}
+
+/** The first match wins; named groups become facts. Wordings are the server protocol's and ONNX Runtime's own. */
+const RULES: readonly Rule[] = [
+  { cause: 'nonAscii', pattern: /Interpreting non ascii codepoint/ },
+  { cause: 'configSyntax', pattern: /Error parsing text-format inference\.ModelConfig: \d+:\d+: (?<text>.+)/ },
+  { cause: 'configUnreadable', pattern: /failed to read text proto from (?<file>\S+)/ },
+  { cause: 'backendMissing', pattern: /unable to find backend library for backend '(?<backend>[^']*)'/ },
+  { cause: 'backendUnknown', pattern: /Could not determine backend for model/ },
+  { cause: 'directoryName', pattern: /unexpected directory name '(?<directory>[^']*)' for model '(?<name>[^']*)'/ },
+  { cause: 'noVersion', pattern: /at least one version must be available/i },
+  { cause: 'unsupportedField', pattern: /sets (?<field>\S+): this version cannot run/ },
+  { cause: 'gpu', pattern: /KIND_GPU/ },
+  { cause: 'datatype', pattern: /expects datatype (?<expected>\S+) for (?:input|output) '(?<tensor>[^']*)', model provides (?<found>[^\s.,]+)/ },
+  { cause: 'tensorCount', pattern: /configuration expects (?<expected>\d+) (?:inputs|outputs), model provides (?<found>\d+)/ },
+  { cause: 'tensorName', pattern: /unexpected inference (?:input|output) '(?<tensor>[^']*)', allowed (?:inputs|outputs) are: (?<allowed>[^.\n]+)/ },
+  { cause: 'noBatching', pattern: /model does not support batching while non-zero max_batch_size/ },
+  { cause: 'batchAxis', pattern: /the model expects \d+ dimensions? \(shape (?<expected>\[[^\]]*\])\).*(?:making complete shape|complete shape) (?<found>\[[^\]]*\])/s },
+  { cause: 'batchAxis', pattern: /unexpected shape for (?:input|output) '(?<tensor>[^']*)'.*?Expected (?<found>\[[^\]]*\]), got (?<expected>\[[^\]]*\])/s },
+  { cause: 'fileMissing', pattern: /unable to find '(?<file>[^']*)' for model|(?:No such file|doesn't exist|File not found)/i },
+  { cause: 'opsetTooNew', pattern: /Current official support for domain \S+ is till opset (?<supported>\d+)|Unsupported model IR version|opset \d+ is under development/ },
+  { cause: 'operatorMissing', pattern: /(?:NOT_IMPLEMENTED|Could not find an implementation for|is not a registered function\/op)\W*(?<operator>[A-Za-z][\w.]*)?/ },
+  { cause: 'fileDamaged', pattern: /Protobuf parsing failed|INVALID_PROTOBUF|ModelProto does not have a graph|INVALID_GRAPH|Invalid model/i },
+  { cause: 'outOfMemory', pattern: /bad_alloc|out of memory|Failed to allocate memory/i },
+]
+
+/** @param text the reason in the repository index, or the log line of the failure */
+export function explainFailure(text: string): FailureExplanation {
+  const place = placeIn(text)
+  for (const { cause, pattern } of RULES) {
+    const match = pattern.exec(text)
+    if (!match) continue
+    const groups = Object.fromEntries(Object.entries(match.groups ?? {}).flatMap(([key, value]) => (typeof value === 'string' ? [[key, value.trim()]] : [])))
+    const { expected, found, ...facts } = groups as Record<string, string>
+    return { cause, facts, place, expected: expected ?? null, found: found ?? null }
+  }
+  return { cause: null, facts: {}, place, expected: null, found: null }
+}
+
+function placeIn(text: string): FailurePlace | null {
+  const named = /([\w./-]*config\.pbtxt):(\d+)(?::(\d+))?/.exec(text)
+  if (named) return { file: lastTwoParts(named[1] ?? ''), line: Number(named[2]), column: named[3] === undefined ? null : Number(named[3]) }
+  const parsed = /text-format inference\.ModelConfig: (\d+):(\d+):/.exec(text)
+  return parsed ? { file: 'config.pbtxt', line: Number(parsed[1]), column: Number(parsed[2]) } : null
+}
+
+function lastTwoParts(path: string): string {
+  return path.split('/').slice(-2).join('/')
+}
+
+/** `config.pbtxt:9:13` */
+export function formatPlace(place: FailurePlace): string {
+  return `${place.file}:${place.line}${place.column === null ? '' : `:${place.column}`}`
+}
