@@ -3,7 +3,7 @@
  * says when to stop; it tells main where it listens and what it serves.
  */
 import type { ParentPort } from 'electron'
-import { formatLogEntry, serverOptions, startServer } from '../server-core/index.ts'
+import { formatLogEntry, LogHub, serverOptions, startServer } from '../server-core/index.ts'
 import type { RunningServer } from '../server-core/index.ts'
 import { availablePorts, canListen, portFallbacks } from './free-ports.ts'
 import type { MessageFromServer, MessageToServer, Ports, ServerStartArguments, ServingStatus } from './server-messages.ts'
@@ -21,6 +21,8 @@ port.on('message', ({ data }) => {
 send({ kind: 'loaded' })
 
 async function start(given: ServerStartArguments): Promise<RunningServer> {
+  const logs = new LogHub()
+  logs.addSink((entry) => { process.stderr.write(`${formatLogEntry(entry)}\n`) })
   try {
     const wanted = await availablePorts(given.ports, (number) => canListen(number, LOOPBACK))
     const server = await startServer(serverOptions({
@@ -34,9 +36,8 @@ async function start(given: ServerStartArguments): Promise<RunningServer> {
       consoleToken: given.consoleToken,
       rendererDirectory: given.rendererDirectory,
       dataDirectory: given.dataDirectory,
-    }))
-    for (const entry of server.logs.recent(Number.MAX_SAFE_INTEGER)) process.stderr.write(`${formatLogEntry(entry)}\n`)
-    server.logs.addSink((entry) => { process.stderr.write(`${formatLogEntry(entry)}\n`) })
+      // The window has the token; a link with it belongs into no log.
+    }), { logs, announceLink: () => undefined })
     const used = portsOf(server, wanted)
     send({ kind: 'ready', ports: used, fallbacks: portFallbacks(given.ports, used), status: statusOf(server) })
     const tellStatus = () => { send({ kind: 'status', status: statusOf(server) }) }

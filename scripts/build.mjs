@@ -49,10 +49,7 @@ async function buildServer() {
     metafile: true,
     logLevel: 'warning',
   })
-  // A module that reads `./proto/x.proto` beside itself finds it beside the bundle.
-  for (const proto of filesUnder('server-core').filter((file) => file.endsWith('.proto'))) {
-    cpSync(join(root, proto), join(outdir, basename(dirname(proto)) === 'proto' ? 'proto' : '.', basename(proto)))
-  }
+  for (const proto of filesUnder('server-core').filter((file) => file.endsWith('.proto'))) cpSync(join(root, proto), join(outdir, basename(proto)))
   const samples = join(root, 'assets/sample-repository')
   if (existsSync(samples)) {
     cpSync(samples, join(outdir, 'assets/sample-repository'), { recursive: true, filter: (source) => !source.endsWith('.test.ts') })
