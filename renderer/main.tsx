@@ -3,6 +3,7 @@ import { createRoot } from 'react-dom/client'
 import { App } from './app.tsx'
 import { consoleClient } from './console-client.ts'
 import { followServer } from './console-store.ts'
+import { followMenuActions } from './frame/menu-actions.ts'
 import { startTranslations } from './i18n.ts'
 import { loadPreferences } from './preferences.ts'
 import { followAddress } from './router.ts'
@@ -19,6 +20,7 @@ async function start(): Promise<void> {
   followAddress()
   followServer(consoleClient)
   followServerProcess()
+  followMenuActions()
   consoleClient.start()
   createRoot(root).render(<App />)
 }
