@@ -47,7 +47,15 @@ function printed(value: Value, datatype: DataType): string {
   const number = Number(value)
   if (Number.isNaN(number)) return 'nan'
   if (!Number.isFinite(number)) return number > 0 ? 'inf' : '-inf'
-  return Math.abs(number) < 1e21 ? number.toFixed(6) : `${BigInt(number)}.000000`
+  return Math.abs(number) < 1e21 ? sixDecimals(number) : `${BigInt(number)}.000000`
+}
+
+/** C's %f: six decimals, exact ties to the even digit (toFixed goes up). */
+function sixDecimals(value: number): string {
+  const long = value.toFixed(30)
+  const cut = long.length - 24
+  const isTie = long[cut] === '5' && /^0*$/.test(long.slice(cut + 1))
+  return isTie && Number(long[cut - 1]) % 2 === 0 ? long.slice(0, cut) : value.toFixed(6)
 }
 
 function valueReader(datatype: DataType, data: Uint8Array): (index: number) => Value {
