@@ -18,7 +18,7 @@ export interface PageEntry {
 
 export const pages: readonly [PageEntry, ...PageEntry[]] = [
   { id: 'overview', icon: OverviewIcon, component: lazy(() => import('./features/overview/overview-page.tsx')) },
-  { id: 'models', icon: ModelsIcon, component: lazy(() => import('./features/models/models-page.tsx')) },
+  { id: 'models', icon: ModelsIcon, component: lazy(() => import('./features/models/models-page.tsx')), detail: lazy(() => import('./features/models/model-detail-page.tsx')) },
   { id: 'monitor', icon: MonitorIcon, component: lazy(() => import('./features/monitor/monitor-page.tsx')) },
   { id: 'settings', icon: SettingsIcon, component: lazy(() => import('./features/settings/settings-page.tsx')), isAtEnd: true },
 ]

@@ -1,0 +1,110 @@
+/** What the model takes and gives, which versions there are, and how it is served, in words. */
+import { useTranslation } from 'react-i18next'
+import type { ModelDetail } from '../../../server-core/contract/console-api.ts'
+import type { ModelConfig } from '../../../server-core/contract/model-config.ts'
+import type { TensorMetadata } from '../../../server-core/contract/inference.ts'
+import { Card } from '../../components/card.tsx'
+import { StatePill } from '../../components/state-pill.tsx'
+import { formatBytes, formatCount, formatDate, formatShape, UNKNOWN } from '../../lib/format.ts'
+import { failureReason, modelState, versionState } from '../../lib/model-state.ts'
+import { FailureCard } from './failure-card.tsx'
+
+export function ModelDetailSummary({ detail }: { readonly detail: ModelDetail }) {
+  const { t } = useTranslation('model-detail')
+  const { summary } = detail
+  const hasFailed = failureReason(summary) !== '' && ['failed', 'degraded'].includes(modelState(summary))
+  return (
+    <div className="npu-detail-grid">
+      <div className="npu-column npu-detail-stack">
+        {hasFailed && <Card title={t('failure')}><FailureCard model={summary} /></Card>}
+        <SignatureCard detail={detail} />
+        <VersionsCard detail={detail} />
+      </div>
+      <ServingCard detail={detail} />
+    </div>
+  )
+}
+
+function SignatureCard({ detail }: { readonly detail: ModelDetail }) {
+  const { t } = useTranslation('model-detail')
+  const { metadata, config } = detail
+  const rows = (way: 'input' | 'output', tensors: readonly TensorMetadata[]) => tensors.map((tensor) => (
+    <tr key={`${way}/${tensor.name}`}>
+      <td className="npu-quiet">{t(`signature.${way}`)}</td><td className="npu-mono"><b>{tensor.name}</b></td><td className="npu-mono">{tensor.datatype}</td><td className="npu-mono">{formatShape(tensor.shape)}</td>
+      <td className="npu-quiet">{way === 'input' && config?.input.find((entry) => entry.name === tensor.name)?.optional ? t('signature.optional') : ''}</td>
+    </tr>
+  ))
+  return (
+    <Card title={t('signature.title')} note={metadata ? t('signature.note') : undefined} isFlush>
+      {metadata ? (
+        <div className="npu-scroll-x"><table className="npu-table">
+          <thead><tr><th scope="col">{t('signature.way')}</th><th scope="col">{t('signature.name')}</th><th scope="col">{t('signature.datatype')}</th><th scope="col">{t('signature.shape')}</th><td aria-hidden="true" className="npu-grow-cell" /></tr></thead>
+          <tbody>{rows('input', metadata.inputs)}{rows('output', metadata.outputs)}</tbody>
+        </table></div>
+      ) : <p className="npu-card-body npu-quiet">{t('signature.unknown')}</p>}
+    </Card>
+  )
+}
+
+function VersionsCard({ detail }: { readonly detail: ModelDetail }) {
+  const { t } = useTranslation('model-detail')
+  const versions = [...detail.summary.versions].sort((a, b) => Number(b.version) - Number(a.version))
+  return (
+    <Card title={t('versions.title')} note={formatCount(versions.length)} isFlush>
+      <div className="npu-scroll-x"><table className="npu-table">
+        <thead><tr><th scope="col">{t('versions.version')}</th><th scope="col">{t('versions.state')}</th><th scope="col">{t('versions.files')}</th><th scope="col" className="npu-right">{t('versions.size')}</th><th scope="col" className="npu-right">{t('versions.changed')}</th></tr></thead>
+        <tbody>{versions.map((version) => (
+          <tr key={version.version}>
+            <td><b>{version.version}</b></td><td><StatePill kind={versionState(version)} isPlain /></td>
+            <td className="npu-mono">{version.files.map((file) => file.path.replace(/^[^/]+\//, '')).join(', ')}</td>
+            <td className="npu-right">{version.files.length === 0 ? UNKNOWN : formatBytes(version.files.reduce((sum, file) => sum + file.byteSize, 0))}</td>
+            <td className="npu-right">{version.files.length === 0 ? UNKNOWN : formatDate(Math.max(...version.files.map((file) => file.modifiedAt)))}</td>
+          </tr>
+        ))}</tbody>
+      </table></div>
+    </Card>
+  )
+}
+
+function ServingCard({ detail }: { readonly detail: ModelDetail }) {
+  const { t } = useTranslation('model-detail')
+  const { summary, config } = detail
+  const parameters = Object.entries(config?.parameters ?? {})
+  return (
+    <Card title={t('serving.title')} className="npu-detail-serving">
+      <dl className="npu-facts">
+        <Fact name={t('facts.backend')}><span className="npu-mono">{summary.backend || UNKNOWN}</span></Fact>
+        <Fact name={t('facts.runsOn')}>{summary.runsOn ?? UNKNOWN}</Fact>
+        <Fact name={t('facts.instances')}>{config ? config.instance_group.map((group) => t('facts.group', { count: group.count, instances: formatCount(group.count), kind: group.kind.replace('KIND_', '') })).join(' + ') : UNKNOWN}</Fact>
+        <Fact name={t('facts.batching')}>{config ? <Batching config={config} /> : UNKNOWN}</Fact>
+        <Fact name={t('facts.versions')}>{config ? <VersionPolicy config={config} /> : UNKNOWN}</Fact>
+        <Fact name={t('facts.folder')}><span className="npu-mono npu-break">{`${summary.repositoryPath}/${summary.name}`}</span></Fact>
+        {parameters.map(([key, value]) => <Fact key={key} name={<span className="npu-mono">{key}</span>}><span className="npu-mono npu-break">{value.string_value}</span></Fact>)}
+      </dl>
+    </Card>
+  )
+}
+
+function Fact({ name, children }: { readonly name: React.ReactNode; readonly children: React.ReactNode }) {
+  return <div><dt>{name}</dt><dd>{children}</dd></div>
+}
+
+/** The batching settings as a sentence. */
+function Batching({ config }: { readonly config: ModelConfig }) {
+  const { t } = useTranslation('model-detail')
+  const size = config.max_batch_size
+  if (size === 0) return <>{t('batching.none')}</>
+  const dynamic = config.dynamic_batching
+  if (!dynamic) return <>{t('batching.client', { size })}</>
+  const preferred = dynamic.preferred_batch_size.length > 0 ? t('batching.preferred', { sizes: dynamic.preferred_batch_size.join(', ') }) : ''
+  const delay = dynamic.max_queue_delay_microseconds > 0 ? t('batching.delay', { delay: formatCount(dynamic.max_queue_delay_microseconds) }) : t('batching.noDelay')
+  return <>{t('batching.dynamic', { size })}{preferred}{delay}</>
+}
+
+function VersionPolicy({ config }: { readonly config: ModelConfig }) {
+  const { t } = useTranslation('model-detail')
+  const policy = config.version_policy
+  if (policy?.all) return <>{t('policy.all')}</>
+  if (policy?.specific) return <>{t('policy.specific', { versions: policy.specific.versions.join(', ') })}</>
+  return <>{t('policy.latest', { count: policy?.latest?.num_versions ?? 1 })}</>
+}
