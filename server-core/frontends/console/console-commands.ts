@@ -19,7 +19,7 @@ export interface ConsoleCommandContext {
   readonly logs: LogHub
   /** Where the user's own data lies; the sample repository is made in it. */
   readonly dataDirectory: string
-  /** Our shipped assets (sample repository templates). */
+  /** Our shipped `assets` folder; `sample-repository` in it holds the templates. */
   readonly assetsDirectory: string
 }
 
@@ -47,7 +47,7 @@ export function consoleCommandHandlers(context: ConsoleCommandContext): ConsoleC
     },
     'repository.browse': (args) => browseDirectory(stringField(objectArgument(args, 'arguments'), 'path')),
     'repository.openSample': async () => {
-      const path = await createSampleRepository(context.dataDirectory, { assetsDirectory: context.assetsDirectory })
+      const path = await createSampleRepository(context.dataDirectory, { assetsDirectory: join(context.assetsDirectory, 'sample-repository') })
       await openRepository(context, path)
       return status()
     },
