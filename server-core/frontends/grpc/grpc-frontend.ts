@@ -1,5 +1,5 @@
 /** The gRPC front end (port 8001): GRPCInferenceService and grpc.health.v1.Health over HTTP/2 without TLS (protocol section 9). */
-import { type handleUnaryCall, type Metadata, Server, ServerCredentials, type ServerDuplexStream, status } from '@grpc/grpc-js'
+import { type handleUnaryCall, logVerbosity, type Metadata, Server, ServerCredentials, type ServerDuplexStream, setLogVerbosity, status } from '@grpc/grpc-js'
 import { ERROR_KINDS } from '../../contract/errors.ts'
 import type { Logger } from '../../logger.ts'
 import { ServerError, toServerError } from '../../server-error.ts'
@@ -28,6 +28,8 @@ const CHANNEL_OPTIONS = {
 /** @throws ServerError UNAVAILABLE that names the port and `--grpc-port` when it cannot be bound. */
 export async function startGrpcFrontend(options: GrpcFrontendOptions): Promise<Frontend> {
   const { address, log } = options
+  // The library would write to standard error by itself; what matters arrives here as errors.
+  setLogVerbosity(logVerbosity.NONE)
   const services = loadProtoServices(options.protoDirectory)
   const calls = new CallHandlers(options)
   const grpc = new Server(CHANNEL_OPTIONS)

@@ -1,4 +1,6 @@
 /** Loads our .proto files. They lie beside this file in the source tree; a bundled server says where it put them. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { loadPackageDefinition, type ServiceDefinition } from '@grpc/grpc-js'
 import { loadSync, type Options } from '@grpc/proto-loader'
@@ -18,6 +20,9 @@ export interface ProtoServices {
  */
 export function loadProtoServices(directory?: string): ProtoServices {
   const folder = directory ?? fileURLToPath(new URL('./proto', import.meta.url))
+  for (const file of ['grpc_service.proto', 'model_config.proto', 'health.proto']) {
+    if (!existsSync(join(folder, file))) throw unreadable(folder, `${file} is missing`)
+  }
   try {
     const definition = loadSync(['grpc_service.proto', 'health.proto'], { ...LOAD_OPTIONS, includeDirs: [folder] })
     const root = loadPackageDefinition(definition)
@@ -26,9 +31,12 @@ export function loadProtoServices(directory?: string): ProtoServices {
       health: serviceAt(root, ['grpc', 'health', 'v1', 'Health']),
     }
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new ServerError('INTERNAL', `the gRPC protocol files cannot be read from '${folder}': ${reason}. Reinstall the application.`, { cause: error })
+    throw unreadable(folder, error instanceof Error ? error.message : String(error), error)
   }
+}
+
+function unreadable(folder: string, reason: string, cause?: unknown): ServerError {
+  return new ServerError('INTERNAL', `the gRPC protocol files cannot be read from '${folder}': ${reason}. Reinstall the application.`, { cause })
 }
 
 function serviceAt(root: object, path: readonly string[]): ServiceDefinition {

@@ -8,7 +8,8 @@ import type { BodyCollector } from './request-body.ts'
 const CHECKS_UNTIL_STUCK = 4
 
 interface ConnectionState {
-  exchanges: number
+  /** Answers not yet written, in the order of their requests. */
+  readonly responses: Set<ServerResponse>
   /** Bytes written at the last check, and checks since they last changed while an answer was waiting to be read. */
   bytesWritten: number
   stalledChecks: number
@@ -35,7 +36,7 @@ export class ConnectionWatch {
   }
 
   addConnection(socket: Socket): void {
-    this.#connections.set(socket, { exchanges: 0, bytesWritten: 0, stalledChecks: 0 })
+    this.#connections.set(socket, { responses: new Set(), bytesWritten: 0, stalledChecks: 0 })
     socket.once('close', () => { this.#connections.delete(socket) })
   }
 
@@ -45,11 +46,19 @@ export class ConnectionWatch {
     const state = this.#connections.get(socket)
     if (this.#isDraining) response.shouldKeepAlive = false
     if (state === undefined) return
-    state.exchanges++
+    state.responses.add(response)
     response.once('close', () => {
-      state.exchanges--
-      if (this.#isDraining && state.exchanges === 0) socket.destroySoon()
+      state.responses.delete(response)
+      if (this.#isDraining && state.responses.size === 0) socket.destroySoon()
     })
+  }
+
+  /** Calls back once the requests that arrived whole on this connection are answered; at once when there are none. */
+  whenAnswered(socket: Socket, proceed: () => void): void {
+    const pending = [...(this.#connections.get(socket)?.responses ?? [])].filter((response) => response.req.complete && !response.writableFinished)
+    const last = pending.at(-1)
+    if (last === undefined) proceed()
+    else last.once('close', proceed)
   }
 
   addUpload(collector: BodyCollector, exchange: HttpExchange): void {
@@ -64,7 +73,7 @@ export class ConnectionWatch {
   drain(): void {
     this.#isDraining = true
     for (const [socket, state] of this.#connections) {
-      if (state.exchanges === 0) socket.destroy()
+      if (state.responses.size === 0) socket.destroy()
     }
   }
 

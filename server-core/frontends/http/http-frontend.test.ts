@@ -409,6 +409,15 @@ describe('connections', () => {
     expect((await raw.untilClosed()).toString()).toMatch(/^HTTP\/1.1 400 Bad Request/)
   })
 
+  it('answers what arrived whole before it refuses what follows', async () => {
+    const raw = new RawConnection(frontend.port)
+    raw.write(`${post('/v2/models/waiting/infer', `{"inputs":[${ONE}]}`)}garbage\r\n\r\n`)
+    await waiting.current.started
+    waiting.current.finish()
+    const text = (await raw.untilClosed()).toString()
+    expect([...text.matchAll(/HTTP\/1.1 (\d+)/g)].map((match) => match[1])).toEqual(['200', '400'])
+  })
+
   it.each([
     ['conflicting lengths', 'Content-Length: 2\r\nContent-Length: 3\r\n'],
     ['length and chunked', 'Content-Length: 2\r\nTransfer-Encoding: chunked\r\n'],

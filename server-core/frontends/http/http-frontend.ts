@@ -57,7 +57,7 @@ class HttpFrontend {
     this.#http.on('request', (request, response) => { this.#answer(request, response) })
     this.#http.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => { response.writeContinue(); this.#answer(request, response) })
     this.#http.on('connection', (socket) => { this.#watch.addConnection(socket) })
-    this.#http.on('clientError', refuseBrokenRequest)
+    this.#http.on('clientError', (error, socket: Socket) => { this.#watch.whenAnswered(socket, () => { refuseBrokenRequest(error, socket) }) })
     this.#http.on('connect', (_request, socket: Socket) => { socket.end(plainReply('405 Method Not Allowed', 'Method Not Allowed')) })
   }
 
