@@ -69,7 +69,7 @@ function runConnection(port: number, request: Buffer, until: number, report: (st
         const end = head.indexOf('\r\n\r\n')
         if (end < 0) return
         const text = head.toString('latin1', 0, end)
-        const length = /content-length: (\d+)/i.exec(text)?.[1]
+        const length = /\r\ncontent-length: (\d+)/i.exec(text)?.[1]
         if (!text.startsWith('HTTP/1.1 200') || length === undefined) {
           reject(new Error(`unexpected answer: ${head.toString('utf8', 0, 400)}`))
           socket.destroy()
