@@ -205,7 +205,7 @@ export class ModelLifecycle {
   #noteFailure(record: ModelRecord, version: string, error: ServerError): string {
     const reason = `${ERROR_KINDS[error.kind].words}: ${error.message}`
     const known = record.versions.get(version)
-    const entry: VersionRecord = known?.model != null ? { ...known, reason } : { state: 'UNAVAILABLE', reason, model: null }
+    const entry: VersionRecord = known !== undefined && known.model !== null ? { ...known, reason } : { state: 'UNAVAILABLE', reason, model: null }
     record.versions.set(version, entry)
     return `version ${version} is at ${entry.state} state: ${reason};`
   }
@@ -218,7 +218,7 @@ export class ModelLifecycle {
     for (const [version, entry] of [...record.versions]) {
       if (entry.model !== null) {
         retired.push(entry.model)
-        if (!fresh.has(version)) this.#retireVersion(record, version, entry.model)
+        if (!fresh.has(version)) void this.#retireVersion(record, version, entry.model)
       } else if (!fresh.has(version) && entry.state === 'UNAVAILABLE' && entry.reason !== UNLOADED_REASON) {
         record.versions.delete(version)
       }

@@ -70,7 +70,10 @@ export function indexEntries(record: ModelRecord, readyOnly: boolean): ModelInde
   if (record.entry?.kind === 'duplicate') return [{ name: record.name, state: 'UNAVAILABLE', reason: DUPLICATE_REASON }]
   const entries: ModelIndexEntry[] = sortedVersions(record)
     .filter(([, version]) => !readyOnly || version.state === 'READY')
-    .map(([version, { state, reason }]) => ({ name: record.name, version, state, ...(reason === '' ? {} : { reason }) }))
+    .map(([version, { state, reason: own }]) => {
+      const reason = record.pollError === '' ? own : record.pollError
+      return { name: record.name, version, state, ...(reason === '' ? {} : { reason }) }
+    })
   if (entries.length > 0 || readyOnly) return entries
   return record.pollError === '' ? [{ name: record.name }] : [{ name: record.name, state: 'UNAVAILABLE', reason: record.pollError }]
 }

@@ -1,5 +1,5 @@
 import type { BackendRequest } from '../backend.ts'
-import type { ModelConfig } from '../../contract/model-config.ts'
+import type { ModelConfig, ModelOutput } from '../../contract/model-config.ts'
 import type { Tensor } from '../../contract/inference.ts'
 import { reshapeDims } from '../../model/request-validation.ts'
 import { ServerError } from '../../server-error.ts'
@@ -51,7 +51,7 @@ export function splitOutputs(requests: readonly BackendRequest[], outputs: reado
       throw new ServerError('INTERNAL', `output '${output.name}' of model '${config.name}' has shape [${output.dims.join(',')}], expected its first `
         + `dimension to be the batch size ${total}. Set max_batch_size to 0 if this output has no batch dimension`)
     }
-    const itemShape = declared?.reshape === undefined ? dims : reshapeDims(declared.reshape.shape, dims, declared.dims)
+    const itemShape = declared === undefined ? dims : clientShape(declared, dims)
     const elementsPerItem = dims.reduce((product, dim) => product * dim, 1)
     let position = 0
     requests.forEach((request, index) => {
@@ -68,4 +68,10 @@ export function splitOutputs(requests: readonly BackendRequest[], outputs: reado
     })
   }
   return shares
+}
+
+/** The shape a client sees: `reshape` undone; a scalar, which a config cannot say, has the one dimension that the config gives it. */
+function clientShape(output: ModelOutput, dims: readonly number[]): readonly number[] {
+  if (output.reshape !== undefined) return reshapeDims(output.reshape.shape, dims, output.dims)
+  return dims.length === 0 && output.dims.length === 1 ? [1] : dims
 }

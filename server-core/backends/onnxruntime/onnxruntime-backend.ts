@@ -10,7 +10,7 @@ import { OnnxRuntimeInstance } from './onnxruntime-instance.ts'
 import { readSessionSettings } from './session-settings.ts'
 
 export interface OnnxRuntimeBackendOptions {
-  /** Verbose server logs let ONNX Runtime's warnings through to standard error; else only its errors. */
+  /** Verbose server logs let ONNX Runtime's warnings through to standard error. */
   readonly isVerbose: () => boolean
 }
 
@@ -29,7 +29,7 @@ export function createOnnxRuntimeBackend(options: OnnxRuntimeBackendOptions): Ba
       const model: BackendModel = {
         config,
         initializeInstance: (instance) => OnnxRuntimeInstance.create(instance.name, config, {
-          modelPath, settings, logLevel: options.isVerbose() ? 'warning' : 'error',
+          modelPath, settings, logLevel: options.isVerbose() ? 'warning' : 'fatal',
         }),
         async finalize() {},
       }

@@ -31,11 +31,13 @@ const DATA_TYPE_OF = new Map<string, DataType>([
   ['string', 'BYTES'],
 ])
 
-function toOrtTensor(tensor: WorkerTensor): Tensor {
-  if (tensor.datatype === 'BYTES') return new Tensor('string', decodeStrings(tensor.data), tensor.dims)
+/** @param scalars inputs of rank 0: a config cannot say that, so they come with one dimension of 1 */
+function toOrtTensor(tensor: WorkerTensor, scalars: ReadonlySet<string>): Tensor {
+  const dims = scalars.has(tensor.name) && tensor.dims.length === 1 && tensor.dims[0] === 1 ? [] : tensor.dims
+  if (tensor.datatype === 'BYTES') return new Tensor('string', decodeStrings(tensor.data), dims)
   if (tensor.datatype === 'BF16') throw new Error(`input '${tensor.name}': BF16 tensors are not supported by this ONNX Runtime binding`)
   const { ortType, view } = NUMERIC_TYPES[tensor.datatype]
-  return new Tensor(ortType as 'float32', new view(tensor.data) as Float32Array, tensor.dims)
+  return new Tensor(ortType as 'float32', new view(tensor.data) as Float32Array, dims)
 }
 
 function fromOrtTensor(name: string, tensor: Tensor): WorkerTensor {
@@ -48,6 +50,9 @@ function fromOrtTensor(name: string, tensor: Tensor): WorkerTensor {
   return { name, datatype, dims: tensor.dims, data: data as ArrayBuffer }
 }
 
+// Node-API of Node 24 does not know Float16Array: onnxruntime-node would read it as empty. Without the global it takes Uint16Array.
+Reflect.deleteProperty(globalThis, 'Float16Array')
+
 const port = parentPort
 if (port === null) throw new Error('onnxruntime-worker is a worker thread, not a program')
 const { modelPath, settings, logLevel } = workerData as WorkerData
@@ -55,9 +60,9 @@ const { modelPath, settings, logLevel } = workerData as WorkerData
 const answer = (message: FromWorker, transfer: readonly ArrayBuffer[] = []) => { port.postMessage(message, transfer) }
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
 
-async function run(session: InferenceSession, inputs: readonly WorkerTensor[], outputNames: readonly string[]): Promise<void> {
+async function run(session: InferenceSession, scalars: ReadonlySet<string>, inputs: readonly WorkerTensor[], outputNames: readonly string[]): Promise<void> {
   try {
-    const feeds = Object.fromEntries(inputs.map((input) => [input.name, toOrtTensor(input)]))
+    const feeds = Object.fromEntries(inputs.map((input) => [input.name, toOrtTensor(input, scalars)]))
     const computeStart = steadyNanoseconds()
     const results = await session.run(feeds, outputNames)
     const computeEnd = steadyNanoseconds()
@@ -74,10 +79,11 @@ async function run(session: InferenceSession, inputs: readonly WorkerTensor[], o
 
 try {
   env.logLevel = logLevel
-  const session = await InferenceSession.create(modelPath, { ...settings, logSeverityLevel: logLevel === 'warning' ? 2 : 3 })
+  const session = await InferenceSession.create(modelPath, { ...settings, logSeverityLevel: logLevel === 'warning' ? 2 : 4 })
+  const scalars = new Set(session.inputMetadata.flatMap((input) => (input.isTensor && input.shape.length === 0 ? [input.name] : [])))
   port.on('message', (message: ToWorker) => {
     if (message.kind === 'run') {
-      void run(session, message.inputs, message.outputNames)
+      void run(session, scalars, message.inputs, message.outputNames)
       return
     }
     void session.release().finally(() => {

@@ -6,8 +6,8 @@ export interface WorkerData {
   /** Absolute path of the model file. */
   readonly modelPath: string
   readonly settings: SessionSettings
-  /** Severity from which ONNX Runtime itself writes to standard error. */
-  readonly logLevel: 'warning' | 'error'
+  /** Severity from which ONNX Runtime itself writes to standard error; its errors reach us as exceptions anyway. */
+  readonly logLevel: 'warning' | 'fatal'
 }
 
 /** A tensor in Triton's raw form; `data` holds exactly its bytes. */
