@@ -1,6 +1,6 @@
 /**
  * Starts the desktop application for a test: the real main process and preload, on the stand-in executable or on the Electron that
- * `executablePath` (or ELECTRON_E2E_PATH) names. Build first: `node scripts/build.mjs`.
+ * `executablePath` names. Build first: `node scripts/build.mjs`.
  */
 import { fileURLToPath } from 'node:url'
 import { _electron } from '@playwright/test'
@@ -25,7 +25,7 @@ export interface RunningDesktop {
 }
 
 export function electronExecutable(executablePath?: string): string {
-  return executablePath ?? process.env['ELECTRON_E2E_PATH'] ?? STANDIN_EXECUTABLE
+  return executablePath ?? STANDIN_EXECUTABLE
 }
 
 /** The arguments of a start on this user data folder; a second process started with them meets the first one's lock. */

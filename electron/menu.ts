@@ -31,7 +31,7 @@ export function menuTemplate({ texts, recentRepositories, canStartServer, hasDev
     {
       label: texts.file,
       submenu: [
-        { id: 'open-repository', label: texts.openRepository, accelerator: 'CmdOrCtrl+O', click: () => { actions.openRepositoryDialog() } },
+        { id: 'open-repository', label: texts.openRepository, accelerator: 'CmdOrCtrl+Shift+O', click: () => { actions.openRepositoryDialog() } },
         { id: 'open-recent', label: texts.openRecent, submenu: recent },
         { type: 'separator' },
         { role: 'close', label: texts.closeWindow },
@@ -56,6 +56,7 @@ export function menuTemplate({ texts, recentRepositories, canStartServer, hasDev
         page('overview', texts.overview, 1),
         page('models', texts.models, 2),
         page('monitor', texts.monitor, 3),
+        page('settings', texts.settings, 4),
         { type: 'separator' },
         { role: 'reload', label: texts.reload },
         ...(hasDeveloperTools ? [{ role: 'toggleDevTools', label: texts.developerTools } as const] : []),

@@ -13,8 +13,9 @@ const SWITCHES = [
   '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-default-apps', '--disable-dev-shm-usage',
   '--disable-backgrounding-occluded-windows', '--disable-renderer-backgrounding', '--disable-background-timer-throttling',
   '--password-store=basic', '--use-mock-keychain', '--force-color-profile=srgb', '--metrics-recording-only',
-  // window.open() and target=_blank come to nothing, as every window of this application wants it.
-  '--block-new-web-contents',
+  '--disable-popup-blocking',
+  // Nothing leaves this machine, whatever a page or a closing popup tries.
+  '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost, EXCLUDE *.localhost',
 ]
 
 export interface Chromium {
@@ -25,10 +26,10 @@ export interface Chromium {
   close(): void
 }
 
-export async function startChromium(options: { readonly debuggingPort: string; readonly isSandboxed: boolean }): Promise<Chromium> {
+export async function startChromium(options: { readonly debuggingPort: string; readonly isSandboxed: boolean; readonly language: string }): Promise<Chromium> {
   const profile = mkdtempSync(join(tmpdir(), 'standin-profile-'))
   const child = spawn(findChromium(), [
-    ...SWITCHES, `--remote-debugging-port=${options.debuggingPort}`, `--user-data-dir=${profile}`, ...(options.isSandboxed ? [] : ['--no-sandbox']),
+    ...SWITCHES, `--remote-debugging-port=${options.debuggingPort}`, `--user-data-dir=${profile}`, `--lang=${options.language}`, `--accept-lang=${options.language}`, ...(options.isSandboxed ? [] : ['--no-sandbox']),
   ], { stdio: ['ignore', 'ignore', 'pipe'] })
   const close = () => {
     child.kill('SIGKILL')

@@ -27,7 +27,7 @@ const app = new Application(commandLine)
 const ipcMain = new IpcMain()
 const schemes = new SchemeServer()
 const debuggingPort = commandLine.switches.get('remote-debugging-port')
-const starting = startChromium({ debuggingPort: debuggingPort ?? '0', isSandboxed: !commandLine.switches.has('no-sandbox') })
+const starting = startChromium({ debuggingPort: debuggingPort ?? '0', isSandboxed: !commandLine.switches.has('no-sandbox'), language: app.getLocale() })
 
 const environment: PageEnvironment = {
   get connection() { return connection },

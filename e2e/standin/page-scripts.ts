@@ -13,6 +13,8 @@ export const RECEIVER = '__standinFromMain'
 export type MessageToMain =
   | { readonly kind: 'invoke'; readonly id: number; readonly channel: string; readonly args: readonly unknown[] }
   | { readonly kind: 'send'; readonly channel: string; readonly args: readonly unknown[] }
+  /** window.open(), which is always denied. */
+  | { readonly kind: 'open'; readonly url: string }
 
 export type MessageFromMain =
   | { readonly kind: 'reply'; readonly id: number; readonly value?: unknown; readonly error?: string }
@@ -72,6 +74,10 @@ function mainWorld(): void {
     const { fn, args } = (event as CustomEvent<{ fn: number; args: Wire[] }>).detail
     functions[fn]?.(...args.map(fromWire))
   })
+  window.open = (url) => {
+    document.dispatchEvent(new CustomEvent('standin:open', { detail: new URL(String(url ?? 'about:blank'), document.baseURI).href }))
+    return null
+  }
   document.dispatchEvent(new CustomEvent('standin:hello'))
 }
 
@@ -118,6 +124,7 @@ function isolatedWorld(binding: string, receiver: string, preload: (require: (na
   document.addEventListener('standin:hello', () => { exposures.forEach(expose) })
 
   const post = (message: object) => { world[binding]?.(JSON.stringify(message)) }
+  document.addEventListener('standin:open', (event) => { post({ kind: 'open', url: (event as CustomEvent<string>).detail }) })
   world[receiver] = (text) => {
     const message = JSON.parse(text) as { kind: string; id: number; channel: string; value: unknown; error?: string; args: unknown[] }
     if (message.kind === 'event') {

@@ -108,7 +108,12 @@ export class WebContents extends EventEmitter {
       if (url !== 'about:blank') this.emit('did-navigate', {}, this.url, 200, 'OK')
     })
     on('Page.loadEventFired', () => { if (this.url !== 'about:blank' && this.url !== '') this.emit('did-finish-load', {}) })
-    on('Page.windowOpen', ({ url }) => { this.windowOpenHandler({ url: this.environment.schemes.fromShown(url as string) }) })
+    // A link with a target: Chromium opens a window, which is closed at once. window.open() itself never gets here, see page-scripts.ts.
+    on('Page.windowOpen', ({ url }) => { this.openWindow(url as string) })
+    this.environment.connection.on('Target.targetCreated', undefined, ({ targetInfo }) => {
+      const { targetId, openerId } = targetInfo as { targetId: string; openerId?: string }
+      if (openerId === this.targetId) void this.environment.connection.send('Target.closeTarget', { targetId }).catch(() => undefined)
+    })
     on('Fetch.requestPaused', (request) => { void this.navigationPaused(request as unknown as { requestId: string; request: { url: string } }) })
     on('Runtime.executionContextCreated', ({ context }) => {
       const { name, uniqueId } = context as { name: string; uniqueId: string }
@@ -131,6 +136,10 @@ export class WebContents extends EventEmitter {
 
   private async receivedFromPage(message: MessageToMain): Promise<void> {
     const event: IpcEvent = { sender: this, senderFrame: { url: this.url, parent: null } }
+    if (message.kind === 'open') {
+      this.openWindow(message.url)
+      return
+    }
     if (message.kind === 'send') {
       this.environment.ipcMain.emit(message.channel, event, ...message.args)
       return
@@ -140,6 +149,10 @@ export class WebContents extends EventEmitter {
     } catch (error) {
       this.post({ kind: 'reply', id: message.id, error: (error as Error).message })
     }
+  }
+
+  private openWindow(url: string): void {
+    if (this.windowOpenHandler({ url: this.environment.schemes.fromShown(url) }).action !== 'deny') throw new Error('The stand-in cannot open windows for a page.')
   }
 
   /** To the isolated world; lost where there is none now, as Electron loses messages to a page that goes. */
