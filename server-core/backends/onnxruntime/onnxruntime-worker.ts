@@ -2,10 +2,11 @@
  * The thread of one model instance: holds one ONNX Runtime session and runs one batch at a time (`session.run` blocks its thread).
  * Started by `OnnxRuntimeInstance`; speaks only `worker-messages.ts`.
  */
-import { parentPort, workerData } from 'node:worker_threads'
+import { parentPort, threadName, workerData } from 'node:worker_threads'
 import { env, InferenceSession, Tensor } from 'onnxruntime-node'
 import { steadyNanoseconds } from '../../clock.ts'
 import type { DataType } from '../../contract/inference.ts'
+import { nameCurrentThread } from '../native-addon.ts'
 import { decodeStrings, encodeStrings } from './string-tensor.ts'
 import type { FromWorker, ToWorker, WorkerData, WorkerTensor } from './worker-messages.ts'
 
@@ -55,6 +56,7 @@ Reflect.deleteProperty(globalThis, 'Float16Array')
 
 const port = parentPort
 if (port === null) throw new Error('onnxruntime-worker is a worker thread, not a program')
+nameCurrentThread(threadName ?? 'onnxruntime')
 const { modelPath, settings, logLevel } = workerData as WorkerData
 
 const answer = (message: FromWorker, transfer: readonly ArrayBuffer[] = []) => { port.postMessage(message, transfer) }
