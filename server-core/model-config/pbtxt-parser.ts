@@ -220,7 +220,8 @@ class Parser {
     let close = this.#take(']')
     while (close === null) {
       const before = this.#position
-      values.push(this.#value(schema, depth + 1))
+      const value = this.#value(schema, depth + 1)
+      if (value.end > value.start) values.push(value) // after a trailing comma there is none
       close = this.#take(']')
       if (close !== null) break
       const comma = this.#take(',')
@@ -340,12 +341,20 @@ class Parser {
       if (value !== null && value > 1n) this.#report('out-of-range', `Integer out of range (${token.text})`)
       return scalar([this.#next()], value === null || value > 1n ? null : value === 1n)
     }
-    if (token.kind !== 'identifier' || this.#startsField()) return this.#refuse('identifier', depth)
-    this.#next()
-    if (['true', 'True', 't'].includes(token.text)) return scalar([token], true)
-    if (['false', 'False', 'f'].includes(token.text)) return scalar([token], false)
-    this.#report('invalid-boolean', `Invalid value for boolean field "${name}". Value: "${token.text}".`, spanOf(token))
-    return scalar([token], null)
+    if (token.kind !== 'identifier') return this.#refuse('identifier', depth)
+    if (['true', 'True', 't'].includes(token.text)) return scalar([this.#next()], true)
+    if (['false', 'False', 'f'].includes(token.text)) return scalar([this.#next()], false)
+    return this.#wrongWord('invalid-boolean', `Invalid value for boolean field "${name}". Value: "${token.text}".`)
+  }
+
+  /** protobuf takes the word for the value and complains behind it; where the word is really the next field's name, we give it back. */
+  #wrongWord(code: PbtxtErrorCode, message: string): PbtxtValue {
+    const isFieldName = this.#startsField()
+    const word = this.#next()
+    this.#report(code, message, spanOf(word))
+    if (!isFieldName) return scalar([word], null)
+    this.#position--
+    return { kind: 'scalar', tokens: [], value: null, start: word.offset, end: word.offset }
   }
 
   #integerValue(type: ScalarType, depth: number): PbtxtValue {
@@ -382,7 +391,7 @@ class Parser {
       }
       return finish(Number(token.text))
     }
-    if (token.kind === 'identifier' && !this.#startsField()) {
+    if (token.kind === 'identifier') {
       const word = token.text.toLowerCase()
       if (word === 'inf' || word === 'infinity') return finish(Infinity)
       if (word === 'nan') return finish(NaN)
@@ -393,11 +402,9 @@ class Parser {
 
   #enumValue(name: string, schema: EnumSchema, depth: number): PbtxtValue {
     const token = this.#current
-    if (token.kind === 'identifier' && !this.#startsField()) {
-      this.#next()
-      if (schema.values[token.text] !== undefined) return scalar([token], token.text)
-      this.#report('unknown-enum-value', `Unknown enumeration value of "${token.text}" for field "${name}".`, spanOf(token))
-      return scalar([token], null)
+    if (token.kind === 'identifier') {
+      if (Object.hasOwn(schema.values, token.text)) return scalar([this.#next()], token.text)
+      return this.#wrongWord('unknown-enum-value', `Unknown enumeration value of "${token.text}" for field "${name}".`)
     }
     if (token.kind !== 'integer' && !this.#looksLike('-')) return this.#refuse('integer or identifier', depth)
     const value = this.#integerValue('int32', depth)

@@ -31,14 +31,26 @@ export const CONFUSABLE_PUNCTUATION: ReadonlyMap<string, string> = new Map([
 ])
 /** Look like a space, are none for protobuf: no-break, narrow no-break, figure, ideographic, zero-width spaces. */
 const FALSE_SPACES = new Set(['\u00a0', '\u202f', '\u2007', '\u3000', '\u200b', '\u2060', '\ufeff', '\u2002', '\u2003', '\u2009'])
-const CURLY_CLOSERS: Readonly<Record<string, RegExp>> = { '“': /[^\n”"]*[”"]/y, '‘': /[^\n’']*[’']/y, '＂': /[^\n＂"]*[＂"]/y }
+/** The rest of a string after its opening quote, on one line; a second opener ends the search, so that it stays linear. */
+const CURLY_CLOSERS: Readonly<Record<string, RegExp>> = { '“': /[^\n“”"]*[”"]/y, '‘': /[^\n‘’']*[’']/y, '＂': /[^\n＂"]*[＂"]/y }
 
 const SPACE = /[ \t\r\v\f\n]+/y
 const COMMENT = /#[^\n]*/y
 const IDENTIFIER = /[A-Za-z_][A-Za-z0-9_]*/y
  
 const CONTROL = /[\u0000-\u0008\u000e-\u001f]+/y
-const NUMBER_START = /\.?[0-9]/y
+
+function isSpace(code: number): boolean {
+  return code === 32 || (code >= 9 && code <= 13)
+}
+
+function isDigit(code: number): boolean {
+  return code >= 48 && code <= 57
+}
+
+function isLetter(code: number): boolean {
+  return (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || code === 95
+}
 
 /** First byte of a character's UTF-8 form. */
 function firstByte(codePoint: number): number {
@@ -52,10 +64,14 @@ class Tokenizer {
   readonly tokens: PbtxtToken[] = []
   readonly significant: PbtxtToken[] = []
   readonly errors: TokenizerError[] = []
-  /** Of the next character to be counted. */
+  /** Of the next token. */
   #offset = 0
   #line = 1
   #column = 1
+  /** Of the place counted last. */
+  #placeOffset = 0
+  #placeLine = 1
+  #placeColumn = 1
 
   constructor(text: string) {
     this.#text = text
@@ -66,47 +82,66 @@ class Tokenizer {
     if (text.startsWith('\ufeff')) {
       this.#add('bom', 1)
       this.#column = 1 // a byte order mark takes no column: positions are those an editor shows
+      this.#placeOffset = 1
+      this.#placeColumn = 1
     }
-    while (this.#offset < text.length) {
-      const code = text.charCodeAt(this.#offset)
-      if (this.#matches(SPACE)) this.#add('space', SPACE.lastIndex)
-      else if (code === 35) { this.#matches(COMMENT); this.#add('comment', COMMENT.lastIndex) }
-      else if (this.#matches(IDENTIFIER)) this.#add('identifier', IDENTIFIER.lastIndex)
-      else if (code === 34 || code === 39) this.#string(code)
-      else if (this.#matches(NUMBER_START)) this.#number()
-      else if (this.#matches(CONTROL)) {
-        this.#error('invalid-character', 'Invalid control characters encountered in text.', this.#offset, CONTROL.lastIndex - this.#offset)
-        this.#add('stray', CONTROL.lastIndex, true)
-      } else if (code >= 0x80) this.#nonAscii()
-      else this.#add('symbol', this.#offset + 1)
-    }
+    while (this.#offset < text.length) this.#token(text.charCodeAt(this.#offset))
     this.#add('end', this.#offset)
   }
 
-  #matches(pattern: RegExp): boolean {
+  #token(code: number): void {
+    if (isSpace(code)) this.#add('space', this.#endOf(SPACE))
+    else if (isLetter(code)) this.#addPlain('identifier', this.#endOf(IDENTIFIER))
+    else if (isDigit(code)) this.#number()
+    else if (code === 35) this.#add('comment', this.#endOf(COMMENT))
+    else if (code === 34 || code === 39) this.#string(code)
+    else if (code === 46 && isDigit(this.#text.charCodeAt(this.#offset + 1))) this.#number()
+    else if (code < 32) {
+      const end = this.#endOf(CONTROL)
+      this.#error('invalid-character', 'Invalid control characters encountered in text.', this.#offset, end - this.#offset)
+      this.#add('stray', end, true)
+    } else if (code >= 0x80) this.#nonAscii()
+    else this.#addPlain('symbol', this.#offset + 1)
+  }
+
+  /** Where a pattern that matches here ends. */
+  #endOf(pattern: RegExp): number {
     pattern.lastIndex = this.#offset
-    return pattern.test(this.#text)
+    return pattern.test(this.#text) ? pattern.lastIndex : this.#offset + 1
   }
 
   #add(kind: PbtxtTokenKind, end: number, isBroken = false, meant?: string): void {
-    const text = this.#text.slice(this.#offset, end)
-    const token: PbtxtToken = {
-      kind, text, offset: this.#offset, index: this.tokens.length, line: this.#line, column: this.#column, isBroken,
-      ...(meant === undefined ? {} : { meant }),
-    }
-    this.tokens.push(token)
-    if (kind !== 'space' && kind !== 'comment' && kind !== 'bom' && kind !== 'stray') this.significant.push(token)
+    this.#push(kind, end, isBroken, meant)
     const place = this.#placeAt(end)
     this.#line = place.line
     this.#column = place.column
     this.#offset = end
   }
 
-  /** Line and column of a later offset, counted from the current one. */
+  /** A token of ASCII characters without tabs and line breaks: one column each. */
+  #addPlain(kind: PbtxtTokenKind, end: number, isBroken = false): void {
+    this.#push(kind, end, isBroken, undefined)
+    this.#column += end - this.#offset
+    this.#offset = end
+    this.#placeOffset = end
+    this.#placeLine = this.#line
+    this.#placeColumn = this.#column
+  }
+
+  #push(kind: PbtxtTokenKind, end: number, isBroken: boolean, meant: string | undefined): void {
+    const text = this.#text.slice(this.#offset, end)
+    const token: PbtxtToken = {
+      kind, text, offset: this.#offset, index: this.tokens.length, line: this.#line, column: this.#column, isBroken, meant,
+    }
+    this.tokens.push(token)
+    if (kind !== 'space' && kind !== 'comment' && kind !== 'bom' && kind !== 'stray') this.significant.push(token)
+  }
+
+  /** Line and column of an offset, counted on from the last one asked for: offsets only grow. */
   #placeAt(end: number): { line: number; column: number } {
-    let line = this.#line
-    let column = this.#column
-    for (let at = this.#offset; at < end; at++) {
+    let line = this.#placeLine
+    let column = this.#placeColumn
+    for (let at = this.#placeOffset; at < end; at++) {
       const code = this.#text.charCodeAt(at)
       if (code === 10) { line++; column = 1 }
       else if (code === 9) column += TAB_WIDTH - ((column - 1) % TAB_WIDTH)
@@ -115,6 +150,9 @@ class Tokenizer {
       else if (code >= 0xd800 && code < 0xe000) column += 2 // half of a four-byte character
       else column += 3
     }
+    this.#placeOffset = end
+    this.#placeLine = line
+    this.#placeColumn = column
     return { line, column }
   }
 
@@ -172,10 +210,10 @@ class Tokenizer {
     const text = this.#text
     const errorsBefore = this.errors.length
     let at = this.#offset
-    const digits = (class_: RegExp): boolean => {
+    const digits = (pattern: RegExp): boolean => {
       const before = at
-      class_.lastIndex = at
-      if (class_.test(text)) at = class_.lastIndex
+      pattern.lastIndex = at
+      if (pattern.test(text)) at = pattern.lastIndex
       return at > before
     }
     let isFloat = false
@@ -206,12 +244,13 @@ class Tokenizer {
       }
       if (text.charAt(at) === 'f' || text.charAt(at) === 'F') { isFloat = true; at++ }
     }
-    if (text.charAt(at) === '.') {
+    if (/[A-Za-z_]/.test(text.charAt(at))) this.#error('bad-number', 'Need space between number and identifier.', at)
+    else if (text.charAt(at) === '.') {
       this.#error('bad-number', isFloat
         ? 'Already saw decimal point or exponent; can\'t have another one.'
         : 'Hex and octal numbers must be integers.', at)
     }
-    this.#add(isFloat ? 'float' : 'integer', at, this.errors.length > errorsBefore)
+    this.#addPlain(isFloat ? 'float' : 'integer', at, this.errors.length > errorsBefore)
   }
 }
 

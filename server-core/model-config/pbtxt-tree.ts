@@ -20,7 +20,7 @@ export interface PbtxtToken {
   /** A tokenizer error lies in this token. */
   readonly isBroken: boolean
   /** For a symbol pasted in its full-width form: the ASCII one it stands for. */
-  readonly meant?: string
+  readonly meant: string | undefined
 }
 
 export type PbtxtErrorCode =
