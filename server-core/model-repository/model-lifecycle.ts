@@ -147,7 +147,8 @@ export class ModelLifecycle {
       throw error
     } finally {
       record.stage = ''
-      this.#changed(record)
+      if (record.entry === null && record.versions.size === 0) this.#forget(record)
+      else this.#changed(record)
     }
   }
 

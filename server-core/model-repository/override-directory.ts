@@ -1,6 +1,6 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { dirname, isAbsolute, join } from 'node:path'
 import { ServerError } from '../server-error.ts'
 import { isInside } from './contained-path.ts'
 
@@ -19,7 +19,7 @@ export async function createOverrideDirectory(model: string, files: ReadonlyMap<
     await mkdir(path)
     for (const [name, data] of files) {
       const target = join(path, name)
-      if (name === '' || name.includes('\0') || !isInside(path, target) || target === path) {
+      if (name === '' || isAbsolute(name) || name.includes('\0') || !isInside(path, target) || target === path) {
         throw new ServerError('INVALID_ARG', `file '${name}' of the load request leads outside the model directory`)
       }
       await mkdir(dirname(target), { recursive: true })
