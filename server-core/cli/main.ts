@@ -1,15 +1,29 @@
 /** The command `npu-console`. */
 import { toServerError } from '../server-error.ts'
 import { HelpRequested, parseServeArguments, serveUsage } from './parse-arguments.ts'
+import { REPOSITORY_COMMANDS_USAGE, importCommand, sampleRepositoryCommand } from './repository-commands.ts'
 import { serve } from './serve.ts'
+import { userDataDirectory } from './user-data-directory.ts'
 
 const USAGE = `Usage: npu-console <command>
 
   serve    start the inference server (npu-console serve --help lists its flags)
-`
+${REPOSITORY_COMMANDS_USAGE}`
+
+const REPOSITORY_COMMANDS: Readonly<Record<string, typeof importCommand>> = { 'sample-repository': sampleRepositoryCommand, import: importCommand }
 
 async function main(args: readonly string[]): Promise<number> {
   const [command, ...rest] = args
+  const repositoryCommand = Object.hasOwn(REPOSITORY_COMMANDS, command ?? '') ? REPOSITORY_COMMANDS[command ?? ''] : undefined
+  if (repositoryCommand !== undefined) {
+    try {
+      await repositoryCommand(rest, (text) => { process.stdout.write(`${text}\n`) })
+      return 0
+    } catch (error) {
+      process.stderr.write(`npu-console ${command}: ${toServerError(error).message}\n`)
+      return 1
+    }
+  }
   if (command !== 'serve') {
     process.stderr.write(command === undefined || command === '--help' ? USAGE : `unknown command '${command}'\n${USAGE}`)
     return 1
@@ -21,7 +35,7 @@ async function main(args: readonly string[]): Promise<number> {
     process.stderr.write(error instanceof HelpRequested ? serveUsage() : `${toServerError(error).message}\n${serveUsage()}`)
     return 1
   }
-  return serve(options)
+  return serve(options.dataDirectory === '' ? { ...options, dataDirectory: userDataDirectory(process.env) } : options)
 }
 
 process.exit(await main(process.argv.slice(2)))
