@@ -10,6 +10,7 @@ import { followAddress } from './router.ts'
 import { followServerProcess } from './server-process-store.ts'
 import { registerFallbackFont } from './theme/fonts.ts'
 import './theme/global.css'
+import './components/card.css'
 
 async function start(): Promise<void> {
   const root = document.getElementById('root')

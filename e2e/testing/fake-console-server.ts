@@ -97,6 +97,7 @@ const handlers: Partial<Record<ConsoleCommandName, (args: Record<string, unknown
   'repository.rescan': () => [...models.values()],
   'repository.open': () => { throw new Refusal('/data/old is not a directory or cannot be read (EACCES)') },
   'repository.openSample': () => status(),
+  'repository.recent': () => ['/data/edge-ocr', '/home/user/models'],
   'repository.browse': ({ path }) => ({
     path: path === '' ? '/home/user' : path, parent: '/home',
     directories: ['models', 'projects', 'video'].map((name) => ({ name, path: `/home/user/${name}`, looksLikeRepository: name === 'models' })),

@@ -1,7 +1,6 @@
 /** A card: 40 px head with title, quiet note and actions, then its content. A section with the title as its name. */
 import { useId } from 'react'
 import type { ReactNode } from 'react'
-import './card.css'
 
 interface CardProps {
   readonly title: string

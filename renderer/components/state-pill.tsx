@@ -32,16 +32,18 @@ interface StatePillProps {
   readonly kind: StateKind
   /** Instead of the state's own word: the stage of a load, say. */
   readonly text?: string
+  /** After the word, never cut off: the time a load has taken, say. */
+  readonly suffix?: string
   /** Without ground, for table cells. */
   readonly isPlain?: boolean
 }
 
-export function StatePill({ kind, text, isPlain = false }: StatePillProps) {
+export function StatePill({ kind, text, suffix, isPlain = false }: StatePillProps) {
   const { t } = useTranslation()
   return (
     <span className={`npu-state npu-is-${look(kind)}${isPlain ? '' : ' npu-state-pill'}`}>
       <StateMark kind={kind} isDecoration />
-      <span className="npu-state-word">{text ?? t(`state.${kind}`)}</span>
+      <span className="npu-state-word">{text ?? t(`state.${kind}`)}</span>{suffix !== undefined && <span>{suffix}</span>}
     </span>
   )
 }

@@ -20,31 +20,12 @@ interface RepositoryState {
 
 export const useRepository = create<RepositoryState>()(() => ({ isBrowsing: false, task: null, recent: [] }))
 
-const RECENT_KEY = 'npu-console.recentRepositories'
-const RECENT_COUNT = 8
-
-/** Asks for the recent list again: the desktop's, or the browser's own. */
+/** Asks for the recent list again: the desktop's, or the server's own. */
 export async function refreshRecent(): Promise<void> {
-  const recent = await (desktopApi()?.recentRepositories() ?? readBrowserRecent())
-  useRepository.setState({ recent })
-}
-
-function readBrowserRecent(): readonly string[] {
   try {
-    const value: unknown = JSON.parse(window.localStorage.getItem(RECENT_KEY) ?? '[]')
-    return Array.isArray(value) ? value.filter((entry) => typeof entry === 'string') : []
+    useRepository.setState({ recent: await (desktopApi()?.recentRepositories() ?? command('repository.recent')) })
   } catch {
-    // Blocked or foreign storage: there is no recent list then.
-    return []
-  }
-}
-
-function rememberInBrowser(path: string): void {
-  if (desktopApi()) return
-  try {
-    window.localStorage.setItem(RECENT_KEY, JSON.stringify([path, ...readBrowserRecent().filter((entry) => entry !== path)].slice(0, RECENT_COUNT)))
-  } catch {
-    // Storage is forbidden: the list stays empty.
+    // Not connected just now: the list stays what it was, and the menu works without it.
   }
 }
 
@@ -75,7 +56,6 @@ async function run(task: RepositoryTask, open: () => ReturnType<typeof command<'
   try {
     const status = await open()
     useConsole.setState({ status, models: [...await command('repository.models')] })
-    for (const path of status.repositoryPaths) rememberInBrowser(path)
     useRepository.setState({ task: null })
   } catch (error) {
     useRepository.setState({ task: { ...task, error } })

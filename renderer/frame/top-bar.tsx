@@ -29,8 +29,8 @@ function LanguageSwitch() {
       if (chosen) chooseLanguage(chosen)
     }}>
       <MenuTrigger disableButtonEnhancement>
-        <Tooltip content={t('frame.language')} relationship="label">
-          <Button appearance="subtle" icon={<LanguageIcon />} data-testid="language-switch">{t('frame.languageShort')}</Button>
+        <Tooltip content={t('frame.language')} relationship="description">
+          <Button appearance="subtle" icon={<LanguageIcon />} aria-label={`${t('frame.languageShort')} · ${t('frame.language')}`} data-testid="language-switch">{t('frame.languageShort')}</Button>
         </Tooltip>
       </MenuTrigger>
       <MenuPopover><MenuList>

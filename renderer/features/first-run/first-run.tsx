@@ -26,14 +26,14 @@ export function FirstRun() {
           {status !== null && status.controlMode !== 'explicit' && <p className="npu-first-run-reason">{t('onlyExplicit', { mode: t(`common:controlMode.${status.controlMode}`) })}</p>}
         </div>
         <div className="npu-first-run-ways">
-          <Way icon={<ImportLargeIcon />} title={t('drop.title')} text={path === undefined ? `${t('drop.text')} ${t('drop.needsRepository')}` : t('drop.text')} isDropPlace>
-            <Button appearance={path === undefined ? 'secondary' : 'primary'} onClick={chooseModelFile} disabledFocusable={path === undefined} data-testid="first-run-drop">{t('drop.button')}</Button><KeyboardHint keys="Ctrl+O" />
+          <Way icon={<ImportLargeIcon />} title={t('drop.title')} text={t('drop.text')} isDropPlace>
+            <Button appearance="primary" onClick={chooseModelFile} data-testid="first-run-drop">{t('drop.button')}</Button><KeyboardHint keys="Ctrl+O" />
           </Way>
           <Way icon={<FolderLargeIcon />} title={t('open.title')} text={t('open.text')}>
             <Button onClick={chooseRepository} disabledFocusable={!canOpen} data-testid="first-run-open">{t('open.button')}</Button><KeyboardHint keys="Ctrl+Shift+O" />
           </Way>
           <Way icon={<TestLargeIcon />} title={t('sample.title')} text={t('sample.text')}>
-            <Button appearance={path === undefined ? 'primary' : 'secondary'} onClick={() => void openSampleRepository()} disabledFocusable={!canOpen} data-testid="first-run-sample">{t('sample.button')}</Button><span className="npu-quiet npu-small-text">{t('sample.note')}</span>
+            <Button onClick={() => void openSampleRepository()} disabledFocusable={!canOpen} data-testid="first-run-sample">{t('sample.button')}</Button><span className="npu-quiet npu-small-text">{t('sample.note')}</span>
           </Way>
         </div>
         <div className="npu-first-run-foot npu-small-text npu-quiet">

@@ -5,7 +5,6 @@
 import { Button } from '@fluentui/react-components'
 import { useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
-import type { TFunction } from 'i18next'
 import type { LogEntry, ModelDetail } from '../../../server-core/contract/console-api.ts'
 import type { ModelSummary } from '../../../server-core/contract/repository.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
@@ -17,9 +16,10 @@ import { useConsole } from '../../console-store.ts'
 import { explainFailure, formatPlace } from '../../lib/failure-explanation.ts'
 import type { FailureExplanation } from '../../lib/failure-explanation.ts'
 import { formatClockMilliseconds } from '../../lib/format.ts'
-import { failureReason, modelState, readyVersions, versionState } from '../../lib/model-state.ts'
+import { failureReason, modelState, readyVersions } from '../../lib/model-state.ts'
 import { navigate, routeHash } from '../../router.ts'
 import { logFacts } from '../../frame/log-panel.tsx'
+import { failureSentence } from './failure-sentence.ts'
 import { loadModels, useLoadAvailability } from './models-store.ts'
 import './failure-card.css'
 
@@ -36,7 +36,7 @@ export function FailureCard({ model }: { readonly model: ModelSummary }) {
   return (
     <div className="npu-failure" data-testid="failure-card">
       <div>
-        <h3>{sentence(t, model, explanation)}</h3>
+        <h3>{failureSentence(t, model, explanation)}</h3>
         <p className="npu-failure-fine"><StillFine model={model} /></p>
       </div>
       <div>
@@ -97,18 +97,12 @@ function bestExplanation(reason: string, log: readonly LogEntry[]): FailureExpla
   return errors.map((entry) => explainFailure(entry.message + logFacts(entry))).find((entry) => entry.cause !== null && entry.cause !== 'configUnreadable') ?? own
 }
 
-function sentence(t: TFunction, model: ModelSummary, { cause, facts }: FailureExplanation): string {
-  const failed = model.versions.find((version) => versionState(version) === 'failed')?.version
-  const what = failed === undefined ? t('failure:what.model') : t('failure:what.version', { version: failed })
-  return cause === null ? t('failure:sentence.unknown', { what }) : t(`failure:sentence.${cause}`, { what, ...facts })
-}
-
 function StillFine({ model }: { readonly model: ModelSummary }) {
   const { t } = useTranslation('failure')
   const others = useConsole((state) => (state.models ?? []).filter((entry) => entry.name !== model.name && ['ready', 'degraded'].includes(modelState(entry))).length)
   const serving = readyVersions(model)
   const own = serving.length > 0 ? t('fine.own', { versions: serving.join(', '), count: serving.length }) : t('fine.none')
-  return <>{own} {others > 0 && t('fine.others', { count: others })}</>
+  return <>{own}{others > 0 && t('fine.between') + t('fine.others', { count: others })}</>
 }
 
 function logText(entry: LogEntry): string {

@@ -6,6 +6,7 @@ import type { ModelImportReview } from '../../../server-core/contract/console-ap
 import { ErrorNotice, errorText } from '../../components/error-notice.tsx'
 import { StateMark, StatePill } from '../../components/state-pill.tsx'
 import { useConsole } from '../../console-store.ts'
+import { chooseRepository } from '../../frame/repository-actions.ts'
 import { formatBytes, formatShape } from '../../lib/format.ts'
 import { chooseModelFile, closeImport, createModel, reviewBytes, useImport } from './import-store.ts'
 import type { ImportState } from './import-store.ts'
@@ -57,9 +58,10 @@ function Review({ state }: { readonly state: Extract<ImportState, { kind: 'revie
   const status = useConsole((store) => store.status)
   const models = useConsole((store) => store.models)
   const canLoad = status?.controlMode === 'explicit'
+  const folder = status?.repositoryPaths[0]
   const isWritten = error?.step === 'load'
   const problem = isWritten ? null : modelNameProblem(name, (models ?? []).map((model) => model.name))
-  const create = () => { if (problem === null) void createModel(name, canLoad) }
+  const create = () => { if (problem === null && folder !== undefined) void createModel(name, canLoad) }
   return (
     <form onSubmit={(event) => { event.preventDefault(); create() }}>
       <DialogBody>
@@ -68,18 +70,20 @@ function Review({ state }: { readonly state: Extract<ImportState, { kind: 'revie
           <p className="npu-secondary">{t('facts', { size: formatBytes(review.byteSize), backend: review.backend })}{review.opset !== null && ` · opset ${review.opset}`}</p>
           {error !== null && <ErrorNotice error={error.error} sentence={t(error.step === 'create' ? 'createFailed' : 'loadFailed', { name, reason: errorText(error.error) })}
             nextStep={t(error.step === 'create' ? 'createFailedNext' : 'loadFailedNext')} />}
-          <Field label={t('modelName')} {...(problem === null ? { hint: t('writtenTo', { folder: `${status?.repositoryPaths[0] ?? ''}/${name}` }) } : { validationMessage: t(`nameProblem.${problem}`) })}>
+          <Field label={t('modelName')} {...(problem === null ? (folder === undefined ? {} : { hint: t('writtenTo', { folder: `${folder}/${name}` }) }) : { validationMessage: t(`nameProblem.${problem}`) })}>
             <Input value={name} onChange={(_event, { value }) => setName(value)} disabled={step !== 'ask' || isWritten} className="npu-mono" spellCheck={false} data-testid="import-name" />
           </Field>
           <Signature review={review} />
           <div>
             <p className="npu-label">{t('config')}</p>
-            <pre className="npu-server-text npu-import-config" tabIndex={0} aria-label="config.pbtxt">{review.configText.replaceAll(review.modelName, name)}</pre>
+            <pre className="npu-server-text npu-import-config" tabIndex={0} aria-label="config.pbtxt">{review.configText.replace(`name: "${review.modelName}"`, `name: "${name}"`)}</pre>
           </div>
+          {folder === undefined && <div className="npu-notice"><StateMark kind="degraded" isDecoration /><div><p>{t('noRepository')}</p></div></div>}
           {!canLoad && status !== null && <p className="npu-secondary">{t('noLoad', { mode: t(`common:controlMode.${status.controlMode}`) })}</p>}
         </DialogContent>
         <DialogActions>
-          <Button type="submit" appearance="primary" disabledFocusable={problem !== null || step !== 'ask'} data-testid="import-create">
+          {folder === undefined && <Button appearance="primary" onClick={chooseRepository} disabledFocusable={!canLoad}>{t('chooseFolder')}</Button>}
+          <Button type="submit" appearance={folder === undefined ? 'secondary' : 'primary'} disabledFocusable={problem !== null || step !== 'ask' || folder === undefined} data-testid="import-create">
             {step === 'creating' ? t('creating') : step === 'loading' ? t('loading') : isWritten ? t('loadAgain') : canLoad ? t('createAndLoad') : t('create')}
           </Button>
           <Button onClick={closeImport} disabled={step !== 'ask'}>{t(isWritten ? 'common:close' : 'common:cancel')}</Button>

@@ -4,13 +4,12 @@ import { useEffect, useRef } from 'react'
 import { useTranslation } from 'react-i18next'
 import { IconButton } from '../../components/icon-button.tsx'
 import { ChevronDownIcon, ChevronRightIcon, EditIcon, FileIcon, LoadIcon, TestIcon, UnloadIcon } from '../../components/icons.tsx'
+import { LoadingState } from '../../components/loading-state.tsx'
 import { RunsOnBadge } from '../../components/runs-on-badge.tsx'
 import { StatePill } from '../../components/state-pill.tsx'
-import { useConsole } from '../../console-store.ts'
 import { formatBytes, formatCount, formatDate, formatMilliseconds, formatRate, UNKNOWN } from '../../lib/format.ts'
 import { modelState, versionState } from '../../lib/model-state.ts'
 import type { TrafficFigures } from '../../lib/sample-figures.ts'
-import { useNow } from '../../lib/use-now.ts'
 import { navigate } from '../../router.ts'
 import type { ModelRow } from './model-rows.ts'
 import { loadModels, setExpanded, setSelected, unloadModels, useLoadAvailability } from './models-store.ts'
@@ -63,18 +62,6 @@ export function ModelCells({ row, figures, isSelected, tabIndex }: ModelCellsPro
 function ModelStateCell({ name, stage, state }: { readonly name: string; readonly stage: string; readonly state: ReturnType<typeof modelState> }) {
   if (state === 'loading') return <LoadingState name={name} stage={stage} />
   return <StatePill kind={state} isPlain />
-}
-
-/** Names the stage and, from the first second on, how long the load has taken. */
-function LoadingState({ name, stage }: { readonly name: string; readonly stage: string }) {
-  const { t, i18n } = useTranslation('models')
-  const startedAt = useConsole((state) => state.loadStartedAt[name])
-  const now = useNow()
-  const seconds = startedAt === undefined ? 0 : Math.floor((now - startedAt) / 1000)
-  const known = `models:stage.${stage}`
-  const word = stage === '' ? t('common:state.loading') : i18n.exists(known) ? t(known) : stage
-  const text = seconds >= 1 ? `${word} · ${seconds} s` : word
-  return <span title={text}><StatePill kind="loading" text={text} isPlain /></span>
 }
 
 function RowActions({ name, state, tabIndex }: { readonly name: string; readonly state: ReturnType<typeof modelState>; readonly tabIndex: number }) {

@@ -38,9 +38,12 @@ export function ModelTable({ rows, paneModel }: { readonly rows: readonly ModelR
   useEffect(() => virtualizer.measure(), [rows, virtualizer])
   useEffect(() => {
     if (!wantsFocus.current || current === null) return
-    wantsFocus.current = false
     virtualizer.scrollToIndex(rows.findIndex((row) => row.key === current))
-    scroller.current?.querySelector<HTMLElement>(`[data-row="${CSS.escape(current)}"]`)?.focus({ preventScroll: true })
+    const target = [...(scroller.current?.querySelectorAll<HTMLElement>('[data-row]') ?? [])].find((row) => row.dataset['row'] === current)
+    // A row far away is drawn after the scroll only: this effect runs again then.
+    if (target === undefined) return
+    wantsFocus.current = false
+    target.focus({ preventScroll: true })
   })
 
   const onKeyDown = (event: KeyboardEvent<HTMLElement>) => {

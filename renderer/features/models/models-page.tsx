@@ -4,7 +4,7 @@ import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
-import { AddIcon, CloseIcon, LoadIcon, RescanIcon, SearchIcon, UnloadIcon } from '../../components/icons.tsx'
+import { AddIcon, CloseIcon, InfoIcon, LoadIcon, RescanIcon, SearchIcon, UnloadIcon } from '../../components/icons.tsx'
 import { IconButton } from '../../components/icon-button.tsx'
 import { KeyboardHint } from '../../components/keyboard-hint.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
@@ -46,6 +46,7 @@ function Models() {
         <Button appearance="primary" icon={<AddIcon />} onClick={chooseModelFile} title="Ctrl+O" data-testid="import-model">{t('import')}</Button>
       </PageHeader>
       <FilterBar />
+      <WhyBlocked />
       <ActionFailures />
       <div className={`npu-models-layout${pane === null ? '' : ' npu-models-with-pane'}`}>
         <section className="npu-card npu-models-card" aria-label={t('title')}>
@@ -100,6 +101,14 @@ function FilterBar() {
   )
 }
 
+/** In the modes that have no Load and Unload, the reason stands on the page, not only in the tooltips. */
+function WhyBlocked() {
+  const { t } = useTranslation('models')
+  const availability = useLoadAvailability()
+  if (availability.canChange || availability.reason === 'offline') return null
+  return <p className="npu-secondary npu-models-blocked" data-testid="why-blocked"><InfoIcon />{t(`blocked.${availability.reason}`)}</p>
+}
+
 function SelectionBar() {
   const { t } = useTranslation('models')
   const models = useConsole((state) => state.models ?? NONE)
@@ -114,7 +123,6 @@ function SelectionBar() {
       <Button size="small" className="npu-small" icon={<LoadIcon />} disabledFocusable={!availability.canChange || toLoad.length === 0} onClick={() => void loadModels(toLoad)}>{t('selection.load', { count: toLoad.length })}</Button>
       <Button size="small" className="npu-small" icon={<UnloadIcon />} disabledFocusable={!availability.canChange || toUnload.length === 0} onClick={() => void unloadModels(toUnload)}>{t('selection.unload', { count: toUnload.length })}</Button>
       <Button size="small" className="npu-small" appearance="subtle" onClick={() => setSelected([...selected], false)}>{t('selection.clear')}</Button>
-      {!availability.canChange && <span className="npu-secondary">{t(`blocked.${availability.reason}`)}</span>}
     </div>
   )
 }

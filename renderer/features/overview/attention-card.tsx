@@ -9,6 +9,7 @@ import { useConsole } from '../../console-store.ts'
 import { explainFailure, formatPlace } from '../../lib/failure-explanation.ts'
 import { compareByAttention, failureReason, modelState } from '../../lib/model-state.ts'
 import { navigate, routeHash } from '../../router.ts'
+import { failureSentence } from '../models/failure-sentence.ts'
 import { loadModels, setCursor, setFilter, setText, useLoadAvailability } from '../models/models-store.ts'
 
 const SHOWN = 4
@@ -31,13 +32,14 @@ export function AttentionCard() {
         {problems.slice(0, SHOWN).map((model) => {
           const state = modelState(model)
           const reason = failureReason(model)
-          const { place } = explainFailure(reason)
+          const explanation = explainFailure(reason)
+          const { cause, place } = explanation
           return (
             <li key={model.name} className="npu-attention">
               <StateMark kind={state} />
               <b className="npu-attention-title">{t(state === 'failed' ? 'attention.failed' : 'attention.degraded', { name: model.name })}</b>
               <div className="npu-attention-text npu-secondary">
-                <p title={reason}>{reason}</p>
+                <p title={reason}>{cause === null ? reason : failureSentence(t, model, explanation)}</p>
                 {place !== null && <code className="npu-quiet">{formatPlace(place)}</code>}
               </div>
               <div className="npu-row npu-attention-actions">

@@ -3,6 +3,7 @@ import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Card } from '../../components/card.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
+import { LoadingState } from '../../components/loading-state.tsx'
 import { RunsOnBadge } from '../../components/runs-on-badge.tsx'
 import { StateMark, StatePill } from '../../components/state-pill.tsx'
 import { useConsole } from '../../console-store.ts'
@@ -27,7 +28,7 @@ export function ServingCard() {
   return (
     <Card title={t('serving.title')} note={note} actions={<a className="npu-link" href={routeHash('models')}>{t('serving.open')}</a>} isFlush>
       {active.length === 0 ? <EmptyState title={t('serving.nothing')}>{t('serving.nothingHint')}</EmptyState> : (
-        <div className="npu-serving-scroll" tabIndex={0} role="region" aria-label={t('serving.title')}>
+        <div className="npu-serving-scroll" tabIndex={0} role="group" aria-label={t('serving.title')}>
           <table className="npu-table">
             <thead><tr>
               <th scope="col">{t('serving.model')}</th><th scope="col">{t('serving.version')}</th><th scope="col">{t('serving.runsOn')}</th><th scope="col" className="npu-right">{t('serving.instances')}</th>
@@ -45,7 +46,7 @@ export function ServingCard() {
                   <td className="npu-right">{formatCount(model.instanceCount)}</td>
                   <td className="npu-right">{formatCount(isUp ? row.pending : null)}</td>
                   <td className="npu-right">{formatRate(isUp ? row.requestsPerSecond : null)}</td>
-                  <td className="npu-right">{isUp ? formatMilliseconds(row.p95Milliseconds) : <StatePill kind={state} isPlain />}</td>
+                  <td className="npu-right">{isUp ? formatMilliseconds(row.p95Milliseconds) : state === 'loading' ? <LoadingState name={model.name} stage={model.stage} /> : <StatePill kind={state} isPlain />}</td>
                 </tr>
               )
             })}</tbody>

@@ -12,6 +12,7 @@ import { desktopApi } from '../../lib/desktop-api.ts'
 import { formatBytes, UNKNOWN } from '../../lib/format.ts'
 import { chooseLanguage, chooseTheme, LANGUAGES, THEME_CHOICES, usePreferences } from '../../preferences.ts'
 import type { LanguageChoice } from '../../preferences.ts'
+import { pages } from '../../routes.tsx'
 import './settings.css'
 
 const LANGUAGE_CHOICES: readonly LanguageChoice[] = ['system', ...LANGUAGES]
@@ -79,7 +80,7 @@ function Closing() {
 
 function Keyboard() {
   const { t } = useTranslation('settings')
-  const keys = [['pages', 'Ctrl+1 … 4'], ['regions', 'F6'], ['filter', '/'], ['table', '↑ ↓ ← → Space Enter'], ['problem', 'F8'], ['import', 'Ctrl+O'], ['open', 'Ctrl+Shift+O'], ['run', 'Ctrl+Enter']] as const
+  const keys = [['pages', `Ctrl+1 … ${pages.length}`], ['regions', 'F6'], ['filter', '/'], ['table', '↑ ↓ ← → Space Enter'], ['problem', 'F8'], ['import', 'Ctrl+O'], ['open', 'Ctrl+Shift+O'], ['run', 'Ctrl+Enter']] as const
   return <Card title={t('keyboard')}><dl className="npu-facts">{keys.map(([key, shown]) => <div key={key}><dt><KeyboardHint keys={shown} /></dt><dd>{t(`keys.${key}`)}</dd></div>)}</dl></Card>
 }
 
