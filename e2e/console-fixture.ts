@@ -1,0 +1,107 @@
+/**
+ * A running console for each test, in whichever host the project asks for: `npu-console serve --console` and a browser page, or the desktop
+ * application. Each test gets its own data folder and its own server on free ports.
+ */
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test as base, chromium, expect } from '@playwright/test'
+import type { Browser, Page } from '@playwright/test'
+import { startServerProcess } from '../server-core/testing/server-process.ts'
+import type { ServerProcess } from '../server-core/testing/server-process.ts'
+import { launchDesktop } from './launch-desktop.ts'
+
+export interface ConsoleOptions {
+  /** Where the window runs. */
+  readonly host: 'browser' | 'desktop'
+  /** The real Electron; undefined: the stand-in. */
+  readonly electronPath: string | undefined
+}
+
+export interface RunningConsole {
+  readonly page: Page
+  /** Holds the user's data (sample repository, settings); removed after the test. */
+  readonly dataDirectory: string
+  /** Port of the HTTP endpoint, read from the window as a person would. */
+  httpPort(): Promise<number>
+  /** Id of the server process, for tests that kill it; browser host only knows its own child. */
+  readonly server: ServerProcess | undefined
+}
+
+/** Debian's Chromium as root, and nothing it would fetch by itself. */
+const CHROMIUM_ARGUMENTS = ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-quic']
+
+export const test = base.extend<ConsoleOptions & { console: RunningConsole }>({
+  host: ['browser', { option: true }],
+  electronPath: [undefined, { option: true }],
+  console: async ({ host, electronPath, viewport }, use) => {
+    const dataDirectory = mkdtempSync(join(tmpdir(), 'npu-console-e2e-'))
+    mkdirSync(join(dataDirectory, 'home'), { recursive: true })
+    const env = { XDG_DATA_HOME: join(dataDirectory, 'data'), XDG_CONFIG_HOME: join(dataDirectory, 'config'), HOME: join(dataDirectory, 'home') }
+    const outside: string[] = []
+    const errors: string[] = []
+    let close = async () => {}
+    try {
+      const running = host === 'browser' ? await openInBrowser(env, viewport) : await openDesktop(env, dataDirectory, electronPath)
+      close = running.close
+      watch(running.page, outside, errors)
+      await use({ page: running.page, dataDirectory, httpPort: () => httpPortOf(running.page), server: running.server })
+    } finally {
+      await close()
+      rmSync(dataDirectory, { recursive: true, force: true, maxRetries: 3 })
+    }
+    expect(outside, 'requests that left this machine').toEqual([])
+    expect(errors, 'errors in the page').toEqual([])
+  },
+})
+
+export { expect }
+
+async function openInBrowser(env: NodeJS.ProcessEnv, viewport: { width: number; height: number } | null) {
+  const server = await startServerProcess(['--console', '--model-control-mode=explicit'], { built: true, env })
+  let browser: Browser | undefined
+  try {
+    browser = await chromium.launch({ executablePath: chromiumPath(), args: CHROMIUM_ARGUMENTS })
+    const context = await browser.newContext({ viewport: viewport ?? { width: 1440, height: 900 }, locale: 'en-US', colorScheme: 'light' })
+    const page = await context.newPage()
+    await page.goto(server.consoleUrl)
+    const opened = browser
+    return { page, server, close: async () => { await opened.close(); await server.stop() } }
+  } catch (error) {
+    await browser?.close()
+    await server.stop()
+    throw error
+  }
+}
+
+async function openDesktop(env: Record<string, string>, dataDirectory: string, electronPath: string | undefined) {
+  const desktop = await launchDesktop({
+    userDataDirectory: join(dataDirectory, 'electron'), env, ...(electronPath === undefined ? {} : { executablePath: electronPath }),
+  })
+  return { page: desktop.page, server: undefined, close: () => desktop.close() }
+}
+
+/** "0 outbound connections during the whole run" and no exception in the page. */
+function watch(page: Page, outside: string[], errors: string[]): void {
+  page.on('request', (request) => {
+    const url = new URL(request.url())
+    const isOurs = ['data:', 'blob:', 'app:', 'about:'].includes(url.protocol) || ['127.0.0.1', 'localhost'].includes(url.hostname)
+      // The stand-in answers the app:// scheme under a name that always means this machine.
+      || url.hostname.endsWith('.localhost')
+    if (!isOurs) outside.push(request.url())
+  })
+  page.on('pageerror', (error) => { errors.push(error.stack ?? error.message) })
+}
+
+/** Opens Overview and reads the engine card, which shows `http://127.0.0.1:<port>`. */
+async function httpPortOf(page: Page): Promise<number> {
+  await page.getByRole('link', { name: 'Overview' }).or(page.getByRole('button', { name: 'Overview' })).first().click()
+  const address = page.getByText(/^http:\/\/127\.0\.0\.1:\d+$/).first()
+  await expect(address).toBeVisible()
+  return Number(/:(\d+)$/.exec(await address.innerText())?.[1])
+}
+
+export function chromiumPath(): string {
+  const path = process.env['CHROMIUM_PATH']
+  return path !== undefined && path !== '' ? path : '/usr/bin/chromium'
+}

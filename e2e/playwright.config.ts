@@ -1,0 +1,26 @@
+/**
+ * One suite, three projects with the same journeys: `browser` (the console served by npu-console), `desktop` (the real main process and preload
+ * on the stand-in executable), `desktop-real` (a real Electron, only when ELECTRON_E2E_PATH names one).
+ */
+import { defineConfig } from '@playwright/test'
+import type { ConsoleOptions } from './console-fixture.ts'
+
+const realElectron = process.env['ELECTRON_E2E_PATH']
+
+export default defineConfig<ConsoleOptions>({
+  testDir: '.',
+  testMatch: ['journeys/*.spec.ts'],
+  outputDir: '../test-results/e2e',
+  // Two cores, one server per test: side by side they would measure each other.
+  workers: 1,
+  fullyParallel: false,
+  forbidOnly: process.env['CI'] !== undefined,
+  timeout: 120_000,
+  expect: { timeout: 15_000 },
+  reporter: [['list'], ['json', { outputFile: process.env['PLAYWRIGHT_JSON_OUTPUT_FILE'] ?? '../test-results/e2e.json' }]],
+  projects: [
+    { name: 'browser', use: { host: 'browser' } },
+    { name: 'desktop', use: { host: 'desktop' }, testMatch: ['journeys/*.spec.ts', 'desktop-shell.spec.ts'] },
+    ...(realElectron === undefined ? [] : [{ name: 'desktop-real', use: { host: 'desktop' as const, electronPath: realElectron }, testMatch: ['journeys/*.spec.ts', 'desktop-shell.spec.ts'] }]),
+  ],
+})
