@@ -3,6 +3,7 @@ import { create } from 'zustand'
 import { command } from '../console-client.ts'
 import { useConsole } from '../console-store.ts'
 import { desktopApi } from '../lib/desktop-api.ts'
+import { navigate } from '../router.ts'
 
 export interface RepositoryTask {
   /** 'sample': the sample repository is being written and opened. */
@@ -47,18 +48,25 @@ export async function openRepository(path: string): Promise<void> {
   await run({ kind: 'open', path, error: null }, () => command('repository.open', { path }))
 }
 
+/** The sample's model that shows most with one picture: its Test tab offers Load, then Run. */
+const SAMPLE_TO_TRY = 'ppocr_rec'
+
 export async function openSampleRepository(): Promise<void> {
-  await run({ kind: 'sample', path: '', error: null }, () => command('repository.openSample'))
+  const isOpen = await run({ kind: 'sample', path: '', error: null }, () => command('repository.openSample'))
+  if (isOpen) navigate('models', SAMPLE_TO_TRY, 'test')
 }
 
-async function run(task: RepositoryTask, open: () => ReturnType<typeof command<'repository.open'>>): Promise<void> {
+/** True when it is open. */
+async function run(task: RepositoryTask, open: () => ReturnType<typeof command<'repository.open'>>): Promise<boolean> {
   useRepository.setState({ task, isBrowsing: false })
   try {
     const status = await open()
     useConsole.setState({ status, models: [...await command('repository.models')] })
     useRepository.setState({ task: null })
+    return true
   } catch (error) {
     useRepository.setState({ task: { ...task, error } })
+    return false
   }
 }
 
