@@ -6,7 +6,7 @@
 // With --if-stale a target whose sources did not change since its last build is left alone, so that a second start is quick.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -26,9 +26,8 @@ const targets = {
 
 class BuildError extends Error {}
 
-async function buildServer() {
+async function buildServer(outdir) {
   const esbuild = await import('esbuild')
-  const outdir = emptyDirectory('dist/server')
   const entries = ['server-core/cli/main.ts', 'electron/server-entry.ts', ...filesUnder('server-core').filter((file) => /-worker\.ts$/.test(file))]
   const result = await esbuild.build({
     absWorkingDir: root,
@@ -57,12 +56,12 @@ async function buildServer() {
   return Object.keys(result.metafile.inputs).map((file) => join(root, file))
 }
 
-async function buildElectron() {
+async function buildElectron(outdir) {
   const esbuild = await import('esbuild')
   const result = await esbuild.build({
     absWorkingDir: root,
     entryPoints: ['electron/main.ts', 'electron/preload.ts'],
-    outdir: emptyDirectory('dist/electron'),
+    outdir,
     outExtension: { '.js': '.cjs' },
     bundle: true,
     format: 'cjs',
@@ -75,12 +74,13 @@ async function buildElectron() {
   return Object.keys(result.metafile.inputs).map((file) => join(root, file))
 }
 
-async function buildRenderer() {
+async function buildRenderer(outDir) {
   const vite = await import('vite')
   const modules = new Set()
   await vite.build({
     configFile: join(root, 'renderer/vite.config.ts'),
     logLevel: 'warn',
+    build: { outDir, emptyOutDir: true },
     plugins: [{
       name: 'list-bundled-modules',
       generateBundle() { for (const id of this.getModuleIds()) modules.add(id.replace(/^\0/, '').replace(/\?.*$/, '')) },
@@ -89,13 +89,12 @@ async function buildRenderer() {
   return [...modules]
 }
 
-async function buildNative() {
+async function buildNative(outdir) {
   const build = join(root, 'build/native')
   run('cmake', ['-S', join(root, 'native'), '-B', build, '-DCMAKE_BUILD_TYPE=Release', `-DNODE_EXECUTABLE=${process.execPath}`],
     'install cmake and a C++ compiler (Debian: apt-get install -y cmake g++ make)')
   run('cmake', ['--build', build, '--parallel', '2'], 'the compiler output above says what is wrong')
-  mkdirSync(join(root, 'dist/native'), { recursive: true })
-  cpSync(join(build, 'addon.node'), join(root, 'dist/native/addon.node'))
+  cpSync(join(build, 'addon.node'), join(outdir, 'addon.node'))
   return [join(root, 'node_modules/node-addon-api/napi.h'), join(root, 'node_modules/node-api-headers/index.js')]
 }
 
@@ -105,11 +104,19 @@ function run(command, args, remedy) {
   if (result.status !== 0) throw new BuildError(`${result.stdout}${result.stderr}\n${command} failed: ${remedy}`)
 }
 
-function emptyDirectory(path) {
-  const directory = join(root, path)
-  rmSync(directory, { recursive: true, force: true })
-  mkdirSync(directory, { recursive: true })
-  return directory
+/** Builds beside the old result and swaps at the end: what runs from dist/ meanwhile never sees half a build, and a failed one changes nothing. */
+async function buildAndSwap(name, build) {
+  const fresh = join(root, `dist/.building-${name}-${process.pid}`)
+  const old = join(root, `dist/.old-${name}-${process.pid}`)
+  try {
+    mkdirSync(fresh, { recursive: true })
+    const bundled = await build(fresh)
+    if (existsSync(join(root, 'dist', name))) renameSync(join(root, 'dist', name), old)
+    renameSync(fresh, join(root, 'dist', name))
+    return bundled
+  } finally {
+    for (const directory of [fresh, old]) rmSync(directory, { recursive: true, force: true })
+  }
 }
 
 /** All files below a path (or the file itself), relative to the root, tests left out. */
@@ -153,7 +160,7 @@ async function buildTarget(name, ifStale) {
     return
   }
   const started = performance.now()
-  const bundled = await target.build()
+  const bundled = await buildAndSwap(name, target.build)
   writeStamp(name, { fingerprint: current, packages: packageDirectories(root, bundled) })
   console.log(`build ${name}: ${((performance.now() - started) / 1000).toFixed(1)} s`)
 }

@@ -26,6 +26,8 @@ export class Application extends EventEmitter {
   readonly recordedCalls: { readonly name: string; readonly args: readonly unknown[] }[] = []
   /** Set by the windows: closes them all; resolves to false when one of them refused. */
   closeAllWindows: () => Promise<boolean> = () => Promise.resolve(true)
+  /** Set by the launcher: what has to end before the process does. */
+  closeBrowser: () => Promise<void> = () => Promise.resolve()
   private readonly applicationDirectory: string
   private readonly paths = new Map<string, string>()
   private readonly ready: Promise<void>
@@ -93,7 +95,9 @@ export class Application extends EventEmitter {
     })
   }
 
-  exit(code = 0): void { process.exit(code) }
+  exit(code = 0): void {
+    void this.closeBrowser().finally(() => { process.exit(code) })
+  }
 
   /** True for the first process of a user data folder. A later one hands its arguments over and gets false. */
   requestSingleInstanceLock(): boolean {

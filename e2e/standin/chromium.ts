@@ -18,12 +18,14 @@ const SWITCHES = [
   '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost, EXCLUDE *.localhost',
 ]
 
+const CLOSE_MILLISECONDS = 3000
+
 export interface Chromium {
   readonly connection: DevtoolsConnection
   /** Of the browser target. */
   readonly devtoolsUrl: string
-  readonly processId: number
-  close(): void
+  /** Ends it and removes its profile. */
+  close(): Promise<void>
 }
 
 export async function startChromium(options: { readonly debuggingPort: string; readonly isSandboxed: boolean; readonly language: string }): Promise<Chromium> {
@@ -31,12 +33,18 @@ export async function startChromium(options: { readonly debuggingPort: string; r
   const child = spawn(findChromium(), [
     ...SWITCHES, `--remote-debugging-port=${options.debuggingPort}`, `--user-data-dir=${profile}`, `--lang=${options.language}`, `--accept-lang=${options.language}`, ...(options.isSandboxed ? [] : ['--no-sandbox']),
   ], { stdio: ['ignore', 'ignore', 'pipe'] })
-  const close = () => {
+  const removeProfile = () => { rmSync(profile, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 }) }
+  let isClosing = false
+  process.on('exit', () => {
     child.kill('SIGKILL')
-    rmSync(profile, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 })
-  }
-  process.on('exit', close)
-  child.once('exit', () => { process.exit(1) })
+    removeProfile()
+  })
+  const exited = new Promise<void>((resolve) => {
+    child.once('exit', () => {
+      resolve()
+      if (!isClosing) process.exit(1)
+    })
+  })
   const devtoolsUrl = await new Promise<string>((resolve, reject) => {
     child.once('error', reject)
     createInterface({ input: child.stderr }).on('line', (line) => {
@@ -44,7 +52,17 @@ export async function startChromium(options: { readonly debuggingPort: string; r
       if (url !== undefined) resolve(url)
     })
   })
-  return { connection: await DevtoolsConnection.open(devtoolsUrl), devtoolsUrl, processId: child.pid ?? 0, close }
+  const connection = await DevtoolsConnection.open(devtoolsUrl)
+  const close = async () => {
+    isClosing = true
+    // Asked politely it ends its helper processes first, which would otherwise still write into the profile.
+    const tooLong = setTimeout(() => { child.kill('SIGKILL') }, CLOSE_MILLISECONDS)
+    connection.send('Browser.close').catch(() => undefined)
+    await exited
+    clearTimeout(tooLong)
+    removeProfile()
+  }
+  return { connection, devtoolsUrl, close }
 }
 
 function findChromium(): string {

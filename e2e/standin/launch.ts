@@ -73,6 +73,7 @@ createRequire(import.meta.url)(join(app.getAppPath(), app.manifest.main))
 
 const chromium = await starting
 const connection = chromium.connection
+app.closeBrowser = () => chromium.close()
 await connection.send('Target.setDiscoverTargets', { discover: true })
 await schemes.listen()
 if (debuggingPort !== undefined) process.stderr.write(`DevTools listening on ${chromium.devtoolsUrl}\n`)
