@@ -57,7 +57,7 @@ class CallHandlers {
     }
   }
 
-  unary(name: string, method: UnaryMethod): handleUnaryCall<never, unknown> {
+  unary(name: string, method: UnaryMethod): handleUnaryCall<unknown, unknown> {
     return (call, callback) => {
       const controller = new AbortController()
       call.once('cancelled', () => { controller.abort() })
@@ -69,14 +69,14 @@ class CallHandlers {
   }
 
   /** The standard health service; `service` is ignored. */
-  health(): handleUnaryCall<never, unknown> {
+  health(): handleUnaryCall<unknown, unknown> {
     return this.unary('Check', {
       category: 'health',
       run: (_request, { server }) => ({ status: server.isReady() ? 'SERVING' : 'NOT_SERVING' }),
     })
   }
 
-  async #run(method: UnaryMethod, request: never, metadata: Metadata, signal: AbortSignal): Promise<unknown> {
+  async #run(method: UnaryMethod, request: unknown, metadata: Metadata, signal: AbortSignal): Promise<unknown> {
     const restriction = this.#restrictions.get(method.category)
     if (restriction !== undefined) {
       const header = RESTRICTED_HEADER_PREFIX + restriction.header.toLowerCase()
@@ -84,7 +84,8 @@ class CallHandlers {
         throw new ServerError('UNAVAILABLE', `This protocol is restricted, expecting header '${header}'`)
       }
     }
-    return method.run(request, this.#environment, signal)
+    // The service definition decoded the request to the message this method declares.
+    return method.run(request as never, this.#environment, signal)
   }
 
   #statusOf(name: string, error: unknown): { code: number; details: string } {
@@ -108,7 +109,7 @@ function bind(grpc: Server, address: string, port: number): Promise<number> {
     grpc.bindAsync(target, ServerCredentials.createInsecure(), (error, bound) => {
       if (error === null) { resolve(bound); return }
       const code = /E(ADDRINUSE|ACCES|ADDRNOTAVAIL)/.exec(error.message)?.[0]
-      reject(listenError(Object.assign(error, code === undefined ? {} : { code }), address, port, '--grpc-port'))
+      reject(listenError(Object.assign(error, { port }, code === undefined ? {} : { code }), address, port, '--grpc-port'))
     })
   })
 }

@@ -159,12 +159,12 @@ export class JsonDocument {
 
   /** The value of an integer (kind 'integer': it fits int64 or uint64). */
   integer(at: number): bigint {
-    return BigInt(this.bytes.latin1Slice(at, scalarEnd(this.bytes, at)))
+    return BigInt(this.bytes.toString('latin1', at, scalarEnd(this.bytes, at)))
   }
 
   /** The value of a number of either kind. */
   number(at: number): number {
-    return numberOf(this.bytes.latin1Slice(at, scalarEnd(this.bytes, at)))
+    return numberOf(this.bytes.toString('latin1', at, scalarEnd(this.bytes, at)))
   }
 
   #nameIs(nameAt: number, name: string): boolean {
@@ -316,7 +316,7 @@ export class JsonDocument {
       do offset++; while (isDigit(bytes[offset]))
       mayOverflow = true
     }
-    if (mayOverflow && !Number.isFinite(Number(bytes.latin1Slice(start, offset)))) {
+    if (mayOverflow && !Number.isFinite(Number(bytes.toString('latin1', start, offset)))) {
       throw syntaxError('Number too big to be stored in double.', start)
     }
     this.#at = offset

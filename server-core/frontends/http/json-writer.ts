@@ -25,7 +25,7 @@ export class JsonWriter {
       if (byte >= 0x80 || NEEDS_ESCAPE[byte] === 1) { isAscii = false; break }
     }
     const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    if (isAscii) { this.add(`"${view.latin1Slice()}"`); return }
+    if (isAscii) { this.add(`"${view.toString('latin1')}"`); return }
     this.#flush()
     this.#pieces.push(escapeBytes(view))
   }
@@ -47,7 +47,7 @@ function escapeBytes(bytes: Buffer): Buffer {
   target[to++] = 0x22
   for (const byte of bytes) {
     if (NEEDS_ESCAPE[byte] === 0) { target[to++] = byte; continue }
-    to += target.latin1Write(escapeOf(byte), to)
+    to += target.write(escapeOf(byte), to, 'latin1')
   }
   target[to++] = 0x22
   return Buffer.from(target.subarray(0, to))

@@ -238,13 +238,13 @@ function decimal(bytes: Buffer, at: number, toSingle: boolean): number {
       if (single === Math.fround(value * (1 + 16 * Number.EPSILON))) return isNegative ? -single : single
     }
   }
-  return Number(bytes.latin1Slice(at, offset))
+  return Number(bytes.toString('latin1', at, offset))
 }
 
 function wordNumber(bytes: Buffer, at: number): number {
   const first = bytes[at]
   const mayBeWord = first === 0x4e || first === 0x49 || first === MINUS
-  const literal = bytes.latin1Slice(at, Math.min(scalarEnd(bytes, at), at + 16))
+  const literal = bytes.toString('latin1', at, Math.min(scalarEnd(bytes, at), at + 16))
   if (!mayBeWord || (literal !== 'NaN' && literal !== '-NaN' && !literal.endsWith('Inf') && !literal.endsWith('Infinity'))) {
     throw dataError('attempt to access JSON non-number as double')
   }
