@@ -27,9 +27,13 @@ export function stringLiteralValue(literal: string): string {
   return joinSurrogates(Buffer.concat(parts))
 }
 
-/** UTF-8 of a code point; halves of a surrogate pair too, as three bytes that `joinSurrogates` puts together. */
+/**
+ * UTF-8 of a code point; halves of a surrogate pair too, as three bytes that `joinSurrogates` puts together. What lies beyond Unicode stays
+ * as it was written, as in protobuf.
+ */
 function codePointBytes(codePoint: number): Buffer {
-  if (codePoint < 0xd800 || codePoint > 0xdfff) return Buffer.from(codePoint > 0x10ffff ? '\ufffd' : String.fromCodePoint(codePoint), 'utf8')
+  if (codePoint > 0x10ffff) return Buffer.from(`\\U${codePoint.toString(16).padStart(8, '0')}`, 'utf8')
+  if (codePoint < 0xd800 || codePoint > 0xdfff) return Buffer.from(String.fromCodePoint(codePoint), 'utf8')
   return Buffer.from([0xe0 | (codePoint >> 12), 0x80 | ((codePoint >> 6) & 0x3f), 0x80 | (codePoint & 0x3f)])
 }
 

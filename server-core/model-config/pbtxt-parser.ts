@@ -300,8 +300,15 @@ class Parser {
     } else if (this.#current.kind === 'string') {
       while (this.#current.kind === 'string') tokens.push(this.#next())
     } else if (this.#isLiteral() && !this.#startsField()) tokens.push(this.#next())
-    const end = tokens.length === 0 && this.#current === start ? start.offset : this.#previousEnd(start)
-    return { kind: 'scalar', tokens, value: null, start: start.offset, end }
+    if (this.#current === start) return this.#missingValue()
+    return { kind: 'scalar', tokens, value: null, start: start.offset, end: this.#previousEnd(start) }
+  }
+
+  /** Nothing where a value should be: an empty span behind the last token. */
+  #missingValue(): PbtxtScalar {
+    const previous = this.#tokens[this.#position - 1]
+    const place = previous === undefined ? 0 : previous.offset + previous.text.length
+    return { kind: 'scalar', tokens: [], value: null, start: place, end: place }
   }
 
   #isLiteral(): boolean {
@@ -354,7 +361,7 @@ class Parser {
     this.#report(code, message, spanOf(word))
     if (!isFieldName) return scalar([word], null)
     this.#position--
-    return { kind: 'scalar', tokens: [], value: null, start: word.offset, end: word.offset }
+    return this.#missingValue()
   }
 
   #integerValue(type: ScalarType, depth: number): PbtxtValue {
