@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest'
+import { HelpRequested, parseServeArguments, serveUsage } from './parse-arguments.ts'
+
+const parse = (...args: string[]) => parseServeArguments(['--model-repository=/models', ...args])
+
+describe('parseServeArguments', () => {
+  it('has the defaults of tritonserver, on loopback', () => {
+    expect(parse()).toMatchObject({
+      id: 'triton', modelControlMode: 'none', httpPort: 8000, grpcPort: 8001, metricsPort: 8002, httpAddress: '127.0.0.1', metricsAddress: '127.0.0.1',
+      exitTimeoutSeconds: 30, repositoryPollSeconds: 15, strictReadiness: true, console: false, consolePort: 8600,
+    })
+  })
+
+  it('takes --flag=value, --flag value and repeated flags', () => {
+    const options = parse('--model-store', '/more', '--http-port=0', '--http-address', '0.0.0.0', '--model-control-mode=explicit', '--load-model=a', '--load-model', 'b', '--log-verbose=1')
+    expect(options).toMatchObject({ modelRepositories: ['/models', '/more'], httpPort: 0, httpAddress: '0.0.0.0', metricsAddress: '0.0.0.0', loadModels: ['a', 'b'], logVerbose: 1 })
+    expect(parse('--http-address=0.0.0.0', '--metrics-address=127.0.0.1').metricsAddress).toBe('127.0.0.1')
+  })
+
+  it('takes booleans alone, with a value after the equals sign and with the next word', () => {
+    expect(parse('--console', '--allow-http', 'false', '--allow-grpc=0', '--exit-on-error=TRUE')).toMatchObject({ console: true, allowHttp: false, allowGrpc: false, exitOnError: true })
+  })
+
+  it('collects backend settings by backend, and those for all', () => {
+    expect(parse('--backend-config=onnxruntime,default-max-batch-size=16', '--backend-config=default-max-batch-size=2').backendConfig).toEqual({
+      onnxruntime: { 'default-max-batch-size': '16' }, '': { 'default-max-batch-size': '2' },
+    })
+  })
+
+  it('reads restricted APIs', () => {
+    expect(parse('--http-restricted-api=model-repository,health:x-key=secret').httpRestrictedApis).toEqual([{ categories: ['model-repository', 'health'], header: 'x-key', value: 'secret' }])
+  })
+
+  it.each<[string, string[], string]>([
+    ['unknown flag', ['--http-prot=1'], "unrecognized option '--http-prot'"],
+    ['loose word', ['models'], "unexpected argument 'models'"],
+    ['missing value', ['--http-port'], "option '--http-port' requires an argument"],
+    ['no boolean', ['--allow-http=yes'], 'Bad option: "--allow-http".\ninvalid value for bool option: yes'],
+    ['no port', ['--http-port=70000'], 'Bad option: "--http-port".\nexpected a whole number between 0 and 65535, got: 70000'],
+    ['no number', ['--repository-poll-secs=soon'], 'Bad option: "--repository-poll-secs".\nexpected a whole number between 0 and 9007199254740991, got: soon'],
+    ['no control mode', ['--model-control-mode=manual'], 'Bad option: "--model-control-mode".\ninvalid argument for --model-control-mode: expected none, poll or explicit, got: manual'],
+    ['load without explicit mode', ['--load-model=a'], "Error: Use of '--load-model' requires setting '--model-control-mode=explicit' as well."],
+    ['wildcard with others', ['--model-control-mode=explicit', '--load-model=*', '--load-model=a'], "Error: Wildcard model name '*' must be the ONLY startup model if specified at all."],
+    ['broken backend setting', ['--backend-config=onnxruntime'], 'Bad option: "--backend-config".\n--backend-config expects <backend>,<key>=<value> or <key>=<value>, got: onnxruntime'],
+  ])('refuses: %s', (_name, args, message) => {
+    expect(() => parse(...args)).toThrow(expect.objectContaining({ kind: 'INVALID_ARG', message }) as Error)
+  })
+
+  it('wants a repository, except where the console can open one', () => {
+    expect(() => parseServeArguments([])).toThrow('--model-repository must be specified')
+    expect(parseServeArguments(['--console', '--model-control-mode=explicit']).modelRepositories).toEqual([])
+  })
+
+  it('names every flag in the usage', () => {
+    expect(() => parseServeArguments(['--help'])).toThrow(HelpRequested)
+    expect(serveUsage()).toContain('--model-repository <directory>, --model-store <directory>')
+  })
+})
