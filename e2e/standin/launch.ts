@@ -2,6 +2,7 @@
 import inspector from 'node:inspector'
 import { createRequire, Module } from 'node:module'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { Application } from './application.ts'
 import { browserWindowClass, closeAll } from './browser-window.ts'
@@ -27,7 +28,6 @@ const app = new Application(commandLine)
 const ipcMain = new IpcMain()
 const schemes = new SchemeServer()
 const debuggingPort = commandLine.switches.get('remote-debugging-port')
-const starting = startChromium({ debuggingPort: debuggingPort ?? '0', isSandboxed: !commandLine.switches.has('no-sandbox'), language: app.getLocale() })
 
 const environment: PageEnvironment = {
   get connection() { return connection },
@@ -71,7 +71,9 @@ const loadModule = loader._load.bind(Module)
 loader._load = (request, ...rest) => (request === 'electron' ? electron : loadModule(request, ...rest))
 createRequire(import.meta.url)(join(app.getAppPath(), app.manifest.main))
 
-const chromium = await starting
+// A second start quits in its main script: it needs no browser.
+await setImmediate()
+const chromium = await startChromium({ debuggingPort: debuggingPort ?? '0', isSandboxed: !commandLine.switches.has('no-sandbox'), language: app.getLocale() })
 const connection = chromium.connection
 app.closeBrowser = () => chromium.close()
 await connection.send('Target.setDiscoverTargets', { discover: true })
