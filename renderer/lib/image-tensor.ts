@@ -45,10 +45,13 @@ export function resizeBilinear(picture: Picture, width: number, height: number):
     for (let x = 0; x < width; x++) {
       const column = columns[x] as SamplePoint
       const target = (y * width + x) * 4
+      const topLeft = (row.low * picture.width + column.low) * 3
+      const topRight = (row.low * picture.width + column.high) * 3
+      const bottomLeft = (row.high * picture.width + column.low) * 3
+      const bottomRight = (row.high * picture.width + column.high) * 3
       for (let channel = 0; channel < 3; channel++) {
-        const at = (px: number, py: number) => source[(py * picture.width + px) * 3 + channel] ?? 0
-        const top = at(column.low, row.low) * (1 - column.weight) + at(column.high, row.low) * column.weight
-        const bottom = at(column.low, row.high) * (1 - column.weight) + at(column.high, row.high) * column.weight
+        const top = (source[topLeft + channel] ?? 0) * (1 - column.weight) + (source[topRight + channel] ?? 0) * column.weight
+        const bottom = (source[bottomLeft + channel] ?? 0) * (1 - column.weight) + (source[bottomRight + channel] ?? 0) * column.weight
         data[target + channel] = Math.round(top * (1 - row.weight) + bottom * row.weight)
       }
       data[target + 3] = 255

@@ -50,7 +50,7 @@ export function MonitorCharts({ view }: { readonly view: MonitorView }) {
         <div className="npu-row npu-monitor-half-head"><h2>{t('column.engine')}</h2><span className="npu-quiet">{t('column.engineNote')}</span></div>
         <ChartColumn {...column}>
           {chart('pending', '')}
-          {chart('cpu', t('unit.cores'))}
+          {chart('cpu', t('unit.coresAxis', { count: view.scales.cpu.top }))}
           {chart('memory', 'MB', { hasTimeAxis: true })}
         </ChartColumn>
         <BarsChart title={t('chart.batch')} note={t('chart.batchNote')} color="var(--c1)" verdict={<BatchVerdict view={view} />}

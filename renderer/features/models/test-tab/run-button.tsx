@@ -25,13 +25,10 @@ export function RunButton({ isRunning, disabledReason, onRun }: RunButtonProps) 
     window.addEventListener('keydown', press)
     return () => window.removeEventListener('keydown', press)
   }, [canRun, onRun])
-  return (
-    <DetailActions>
-      <Tooltip content={disabledReason ?? t('run.hint')} relationship="description">
-        <Button appearance="primary" icon={<RunIcon />} disabledFocusable={!canRun} onClick={() => { if (canRun) onRun() }} data-testid="run">
-          {isRunning ? t('run.running') : t('run.run')}&ensp;<KeyboardHint keys="Ctrl+Enter" />
-        </Button>
-      </Tooltip>
-    </DetailActions>
+  const button = (
+    <Button appearance="primary" className="npu-run" icon={<RunIcon />} disabledFocusable={!canRun} onClick={() => { if (canRun) onRun() }} data-testid="run">
+      {isRunning ? t('run.running') : t('run.run')}&ensp;<KeyboardHint keys="Ctrl+Enter" />
+    </Button>
   )
+  return <DetailActions>{disabledReason === undefined ? button : <Tooltip content={disabledReason} relationship="description">{button}</Tooltip>}</DetailActions>
 }

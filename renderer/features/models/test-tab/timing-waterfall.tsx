@@ -34,7 +34,7 @@ export function TimingWaterfall({ outcome, preprocessMilliseconds, postprocessMi
           <td aria-hidden="true"><div className="npu-timing-axis">{ticks.map((tick, index) => <span key={tick} style={{ left: `${(tick / top) * 100}%` }}>{index === ticks.length - 1 ? `${tick} ms` : tick}</span>)}</div></td>
           <td />
         </tr></thead>
-        <tbody>{parts.map((part) => (
+        <tbody>{parts.filter((part) => part.key !== 'other' || part.duration >= 0.005).map((part) => (
           <tr key={part.key}>
             <th scope="row">{t(`timing.part.${part.key}`)}</th>
             <td aria-hidden="true"><div className="npu-timing-track">
