@@ -8,7 +8,6 @@ import { join } from 'node:path'
 import { test as base, chromium, expect } from '@playwright/test'
 import type { Browser, Page } from '@playwright/test'
 import { startServerProcess } from '../server-core/testing/server-process.ts'
-import type { ServerProcess } from '../server-core/testing/server-process.ts'
 import { launchDesktop } from './launch-desktop.ts'
 
 export interface ConsoleOptions {
@@ -24,8 +23,10 @@ export interface RunningConsole {
   readonly dataDirectory: string
   /** Port of the HTTP endpoint, read from the window as a person would. */
   httpPort(): Promise<number>
-  /** Id of the server process, for tests that kill it; browser host only knows its own child. */
-  readonly server: ServerProcess | undefined
+  /** Browser host only: kills the server process at once, without a chance to say goodbye. */
+  killServer(): Promise<void>
+  /** Browser host only: starts it again on the same ports and data. */
+  startServerAgain(): Promise<void>
 }
 
 /** Debian's Chromium as root, and nothing it would fetch by itself. */
@@ -45,7 +46,7 @@ export const test = base.extend<ConsoleOptions & { console: RunningConsole }>({
       const running = host === 'browser' ? await openInBrowser(env, viewport) : await openDesktop(env, dataDirectory, electronPath)
       close = running.close
       watch(running.page, outside, errors)
-      await use({ page: running.page, dataDirectory, httpPort: () => httpPortOf(running.page), server: running.server })
+      await use({ page: running.page, dataDirectory, httpPort: () => httpPortOf(running.page), killServer: running.killServer, startServerAgain: running.startServerAgain })
     } finally {
       await close()
       rmSync(dataDirectory, { recursive: true, force: true, maxRetries: 3 })
@@ -57,8 +58,13 @@ export const test = base.extend<ConsoleOptions & { console: RunningConsole }>({
 
 export { expect }
 
-async function openInBrowser(env: NodeJS.ProcessEnv, viewport: { width: number; height: number } | null) {
-  const server = await startServerProcess(['--console', '--model-control-mode=explicit'], { built: true, env })
+interface OpenConsole extends Pick<RunningConsole, 'page' | 'killServer' | 'startServerAgain'> {
+  close(): Promise<void>
+}
+
+async function openInBrowser(env: NodeJS.ProcessEnv, viewport: { width: number; height: number } | null): Promise<OpenConsole> {
+  const flags = ['--console', '--model-control-mode=explicit']
+  let server = await startServerProcess(flags, { built: true, env })
   let browser: Browser | undefined
   try {
     browser = await chromium.launch({ executablePath: chromiumPath(), args: CHROMIUM_ARGUMENTS })
@@ -66,7 +72,21 @@ async function openInBrowser(env: NodeJS.ProcessEnv, viewport: { width: number; 
     const page = await context.newPage()
     await page.goto(server.consoleUrl)
     const opened = browser
-    return { page, server, close: async () => { await opened.close(); await server.stop() } }
+    return {
+      page,
+      async killServer() {
+        server.kill('SIGKILL')
+        await server.exited
+      },
+      async startServerAgain() {
+        const ports = [`--http-port=${server.httpPort}`, `--metrics-port=${server.metricsPort}`, `--console-port=${new URL(server.consoleUrl).port}`]
+        server = await startServerProcess([...flags, ...ports], { built: true, env })
+      },
+      async close() {
+        await opened.close()
+        await server.stop()
+      },
+    }
   } catch (error) {
     await browser?.close()
     await server.stop()
@@ -74,11 +94,12 @@ async function openInBrowser(env: NodeJS.ProcessEnv, viewport: { width: number; 
   }
 }
 
-async function openDesktop(env: Record<string, string>, dataDirectory: string, electronPath: string | undefined) {
+async function openDesktop(env: Record<string, string>, dataDirectory: string, electronPath: string | undefined): Promise<OpenConsole> {
   const desktop = await launchDesktop({
     userDataDirectory: join(dataDirectory, 'electron'), env, ...(electronPath === undefined ? {} : { executablePath: electronPath }),
   })
-  return { page: desktop.page, server: undefined, close: () => desktop.close() }
+  const notHere = () => Promise.reject(new Error('in the desktop the shell owns the server: see desktop-shell.spec.ts'))
+  return { page: desktop.page, killServer: notHere, startServerAgain: notHere, close: () => desktop.close() }
 }
 
 /** "0 outbound connections during the whole run" and no exception in the page. */
@@ -93,9 +114,14 @@ function watch(page: Page, outside: string[], errors: string[]): void {
   page.on('pageerror', (error) => { errors.push(error.stack ?? error.message) })
 }
 
+/** Clicks an entry of the rail. */
+export async function openPage(page: Page, name: 'Overview' | 'Models' | 'Monitor' | 'Settings'): Promise<void> {
+  await page.getByRole('navigation').getByRole('link', { name }).click()
+}
+
 /** Opens Overview and reads the engine card, which shows `http://127.0.0.1:<port>`. */
 async function httpPortOf(page: Page): Promise<number> {
-  await page.getByRole('link', { name: 'Overview' }).or(page.getByRole('button', { name: 'Overview' })).first().click()
+  await openPage(page, 'Overview')
   const address = page.getByText(/^http:\/\/127\.0\.0\.1:\d+$/).first()
   await expect(address).toBeVisible()
   return Number(/:(\d+)$/.exec(await address.innerText())?.[1])

@@ -1,7 +1,7 @@
 /** The first slice through everything: three clicks to a recognised text line, an ordinary client, live charts, unload. */
 import { join } from 'node:path'
 import { latencyBucketIndex } from '../../server-core/contract/statistics.ts'
-import { expect, test } from '../console-fixture.ts'
+import { expect, openPage, test } from '../console-fixture.ts'
 import { expectedText, runPythonClient, writeSampleTensor } from './recognised-text.ts'
 
 const REQUESTS = 500
@@ -19,7 +19,7 @@ test('sample repository, Load, Run: a recognised line; then a client, the charts
     const port = await httpPort()
     const tensor = join(dataDirectory, 'line.f32')
     const shape = await writeSampleTensor(page, 'line-en.png', tensor)
-    await page.getByRole('link', { name: 'Monitor' }).or(page.getByRole('button', { name: 'Monitor' })).first().click()
+    await openPage(page, 'Monitor')
     await page.getByRole('combobox', { name: 'Model' }).selectOption('ppocr_rec')
     await page.getByRole('button', { name: 'Show as table' }).click()
     const before = Date.now()
@@ -51,7 +51,7 @@ test('sample repository, Load, Run: a recognised line; then a client, the charts
   })
 
   await test.step('unload', async () => {
-    await page.getByRole('link', { name: 'Models' }).or(page.getByRole('button', { name: 'Models' })).first().click()
+    await openPage(page, 'Models')
     await page.getByTestId('unload-ppocr_rec').click()
     await expect(page.getByTestId('load-ppocr_rec')).toBeVisible()
   })

@@ -1,0 +1,121 @@
+/**
+ * Every page in both languages and three themes: no serious accessibility finding, no key left untranslated, nothing cut off. Saves the pictures
+ * of the documentation: under docs/images/ where one is missing or UPDATE_IMAGES=1, else under test-results/images/.
+ */
+import { existsSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import AxeBuilder from '@axe-core/playwright'
+import type { Page } from '@playwright/test'
+import { expect, test } from '../console-fixture.ts'
+import { PROJECT_DIRECTORY } from '../launch-desktop.ts'
+
+const LANGUAGES = ['en', 'zh-CN'] as const
+const THEMES = ['light', 'dark', 'contrast'] as const
+const PICTURED_THEMES = new Set<string>(['light', 'dark'])
+
+const PAGES = [
+  { name: 'overview', hash: '#/overview' },
+  { name: 'models', hash: '#/models' },
+  { name: 'model-summary', hash: '#/models/ppocr_rec/summary' },
+  { name: 'model-config', hash: '#/models/ppocr_rec/config' },
+  { name: 'model-test', hash: '#/models/ppocr_rec/test' },
+  { name: 'model-files', hash: '#/models/ppocr_rec/files' },
+  { name: 'model-log', hash: '#/models/ppocr_rec/log' },
+  { name: 'monitor', hash: '#/monitor' },
+  { name: 'settings', hash: '#/settings' },
+] as const
+
+async function show(page: Page, hash: string): Promise<void> {
+  await page.evaluate((next) => { window.location.hash = next }, hash)
+  await expect(page.locator('main h1').first()).toBeVisible()
+  await page.mouse.move(720, 890)
+}
+
+async function choose(page: Page, theme: string, language: string): Promise<void> {
+  await show(page, '#/settings')
+  await page.getByTestId(`theme-${theme}`).click()
+  await page.getByTestId(`language-${language}`).click()
+  await expect(page.locator('html')).toHaveAttribute('lang', language)
+}
+
+async function check(page: Page, where: string): Promise<void> {
+  const { violations } = await new AxeBuilder({ page }).analyze()
+  const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
+  expect(serious.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.target.join(' ')).join(', ')}`), `axe, ${where}`).toEqual([])
+  const text = await page.locator('body').innerText()
+  expect(text.match(/\{\{\w+\}\}|\bundefined\b|\bNaN\b|\[object Object\]/g) ?? [], `raw text, ${where}`).toEqual([])
+  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+  expect(overflow, `horizontal overflow, ${where}`).toBeLessThanOrEqual(0)
+}
+
+async function picture(page: Page, name: string, theme: string, language: string): Promise<void> {
+  const file = `${name}-${theme}-${language}.png`
+  const documented = join(PROJECT_DIRECTORY, 'docs', 'images', file)
+  const isKept = process.env['UPDATE_IMAGES'] === '1' || !existsSync(documented)
+  const directory = isKept ? join(PROJECT_DIRECTORY, 'docs', 'images') : join(PROJECT_DIRECTORY, 'test-results', 'images')
+  mkdirSync(directory, { recursive: true })
+  await page.screenshot({ path: join(directory, file) })
+}
+
+test('every page in both languages and every theme', async ({ console: { page, httpPort }, host }) => {
+  test.skip(host === 'desktop', 'the same pages in the same Chromium; pictures are made once')
+  test.setTimeout(600_000)
+  for (const language of LANGUAGES) {
+    for (const theme of THEMES) {
+      await choose(page, theme, language)
+      await show(page, '#/overview')
+      await expect(page.getByTestId('first-run')).toBeVisible()
+      await check(page, `first-run ${theme} ${language}`)
+      if (PICTURED_THEMES.has(theme)) await picture(page, 'first-run', theme, language)
+    }
+  }
+  await choose(page, 'light', 'en')
+  await show(page, '#/overview')
+  await page.getByTestId('first-run-sample').click()
+  await page.getByTestId('load-to-test').click()
+  await page.getByTestId('run').click()
+  await expect(page.getByTestId('recognised-text')).toBeVisible()
+  // Something to see in tables and charts: a second model, and half a minute of traffic.
+  const port = await httpPort()
+  const load = await fetch(`http://127.0.0.1:${port}/v2/repository/models/silero_vad/load`, { method: 'POST' })
+  expect(load.status).toBe(200)
+  const traffic = steadyTraffic(port)
+  try {
+    await page.waitForTimeout(30_000)
+    for (const language of LANGUAGES) {
+      for (const theme of THEMES) {
+        await choose(page, theme, language)
+        for (const { name, hash } of PAGES) {
+          await show(page, hash)
+          if (name === 'model-test') {
+            await page.getByTestId('run').click()
+            await expect(page.getByTestId('recognised-text')).toBeVisible()
+          }
+          if (name === 'model-config') await expect(page.getByTestId('config-text')).toContainText('max_batch_size')
+          if (name === 'monitor') await page.waitForTimeout(1500)
+          await check(page, `${name} ${theme} ${language}`)
+          if (PICTURED_THEMES.has(theme)) await picture(page, name, theme, language)
+        }
+      }
+    }
+  } finally {
+    traffic.stop()
+  }
+})
+
+/** A few requests a second to both loaded models, until stopped. */
+function steadyTraffic(port: number): { stop(): void } {
+  const zeros = (name: string, shape: readonly number[]) => ({ name, shape, datatype: 'FP32', data: Array.from({ length: shape.reduce((a, b) => a * b, 1) }, () => 0) })
+  const bodies = [
+    ['silero_vad', { inputs: [zeros('input', [1, 512]), zeros('state', [2, 1, 128]), { name: 'sr', shape: [1], datatype: 'INT64', data: [16000] }] }],
+    ['ppocr_rec', { inputs: [zeros('x', [1, 3, 48, 64])], outputs: [{ name: 'softmax_11.tmp_0', parameters: { binary_data: true } }] }],
+  ] as const
+  let turn = 0
+  const timer = setInterval(() => {
+    const [model, body] = bodies[turn++ % 3 === 0 ? 1 : 0] ?? bodies[0]
+    fetch(`http://127.0.0.1:${port}/v2/models/${model}/infer`, { method: 'POST', body: JSON.stringify(body) })
+      .then((response) => response.arrayBuffer())
+      .catch(() => { clearInterval(timer) })
+  }, 150)
+  return { stop: () => { clearInterval(timer) } }
+}
