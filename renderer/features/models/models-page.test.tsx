@@ -1,0 +1,102 @@
+import { act } from 'react'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { consoleClient, ConsoleError } from '../../console-client.ts'
+import { initialConsoleState, useConsole } from '../../console-store.ts'
+import { modelSample, modelSummary, serverSample, serverStatus } from '../../testing/models.ts'
+import { press, render } from '../../testing/render.tsx'
+import type { Rendered } from '../../testing/render.tsx'
+import ModelsPage from './models-page.tsx'
+import { useModelsView } from './models-store.ts'
+
+const FAILURE = "Invalid argument: unable to find backend library for backend 'tensorrt', try specifying runtime on the model configuration."
+
+describe('models page', () => {
+  let page: Rendered
+  const command = vi.spyOn(consoleClient, 'command')
+  const row = (name: string) => page.container.querySelector<HTMLElement>(`[data-row="${name}"]`)
+  const button = (id: string) => page.container.querySelector<HTMLButtonElement>(`[data-testid="${id}"]`)
+  const show = async (part: Parameters<typeof serverStatus>[0] = {}, language: 'en' | 'zh-CN' = 'en') => {
+    useConsole.setState({
+      ...initialConsoleState, connection: 'open', status: serverStatus(part),
+      models: [modelSummary('det', { state: 'UNAVAILABLE', reason: FAILURE }), modelSummary('rec', { state: 'READY' }), modelSummary('vad')],
+      samples: [serverSample(1, [modelSample('rec', { success: 20, failure: 2 })])],
+    }, true)
+    page = await render(<ModelsPage />, language)
+  }
+
+  beforeEach(() => {
+    useModelsView.setState(useModelsView.getInitialState(), true)
+    command.mockReset()
+    command.mockImplementation(() => new Promise(() => {}))
+  })
+
+  afterEach(async () => {
+    await page.unmount()
+  })
+
+  it('lists models in order of attention with their figures, unknown as a dash', async () => {
+    await show()
+    const rows = [...page.container.querySelectorAll<HTMLElement>('[data-row]')]
+    expect(rows.map((entry) => entry.dataset['row'])).toEqual(['det', 'rec', 'vad'])
+    const cells = (name: string) => [...(row(name)?.querySelectorAll('[role="gridcell"]') ?? [])].slice(4, 8).map((cell) => cell.textContent)
+    expect(cells('rec')).toEqual(['1', '22.0', '—', '2'])
+    expect(cells('vad')).toEqual(['—', '—', '—', '—'])
+  })
+
+  it('is walked, unfolded and selected with the keyboard alone', async () => {
+    await show()
+    await act(async () => row('det')?.focus())
+    await press('ArrowDown')
+    expect(document.activeElement).toBe(row('rec'))
+    await press('ArrowRight')
+    expect(row('rec')?.getAttribute('aria-expanded')).toBe('true')
+    await press('ArrowDown')
+    expect(document.activeElement).toBe(row('rec/1'))
+    await press('ArrowLeft')
+    expect(document.activeElement).toBe(row('rec'))
+    await press(' ')
+    expect(row('rec')?.getAttribute('aria-selected')).toBe('true')
+    expect(page.container.querySelector('[data-testid="selection-bar"]')?.textContent).toContain('1 selected')
+    await press('Enter')
+    expect(window.location.hash).toBe('#/models/rec')
+  })
+
+  it('has exactly one row in the tab order, and its actions with it', async () => {
+    await show()
+    expect([...page.container.querySelectorAll('[data-row][tabindex="0"]')].length).toBe(1)
+    expect(button('load-vad')?.tabIndex).toBe(-1)
+    await act(async () => row('vad')?.focus())
+    expect(button('load-vad')?.tabIndex).toBe(0)
+  })
+
+  it('loads and unloads with the button of the row', async () => {
+    await show()
+    await act(async () => button('load-vad')?.click())
+    await act(async () => button('unload-rec')?.click())
+    expect(command.mock.calls.filter(([name]) => name !== 'model.detail')).toEqual([['model.load', { name: 'vad' }], ['model.unload', { name: 'rec' }]])
+  })
+
+  it('explains a failed model in the side pane and retries from there', async () => {
+    await show()
+    const card = page.container.querySelector('[data-testid="failure-card"]')
+    expect(card?.querySelector('h3')?.textContent).toBe('Version 1 did not load: this engine has no backend “tensorrt”.')
+    expect(card?.textContent).toContain('1 other model keeps serving.')
+    await act(async () => button('failure-retry')?.click())
+    expect(command).toHaveBeenCalledWith('model.load', { name: 'det' })
+  })
+
+  it('shows a refused action that leaves no trace on its model', async () => {
+    await show()
+    command.mockImplementation((name) => (name === 'model.unload' ? Promise.reject(new ConsoleError('UNAVAILABLE', 'busy')) : new Promise(() => {})))
+    await act(async () => button('unload-rec')?.click())
+    expect(page.container.querySelector('[role="alert"]')?.textContent).toContain('“rec” was not unloaded.')
+  })
+
+  it('disables loading in poll mode and says why, on the page and on the button', async () => {
+    await show({ controlMode: 'poll' }, 'zh-CN')
+    expect(button('load-vad')?.getAttribute('aria-disabled')).toBe('true')
+    expect(page.container.querySelector('[data-testid="why-blocked"]')?.textContent).toContain('控制模式为轮询')
+    await act(async () => button('load-vad')?.click())
+    expect(command.mock.calls.some(([name]) => name === 'model.load')).toBe(false)
+  })
+})

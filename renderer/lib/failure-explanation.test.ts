@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest'
+import { explainFailure, formatPlace } from './failure-explanation.ts'
+
+describe('explainFailure', () => {
+  it.each([
+    ['backendMissing', "Invalid argument: unable to find backend library for backend 'tensorrt', try specifying runtime on the model configuration.", { backend: 'tensorrt' }],
+    ['directoryName', "unexpected directory name 'ocr' for model 'rec', directory name must equal model name", { directory: 'ocr', name: 'rec' }],
+    ['noVersion', "at least one version must be available under the version policy of model 'a'", {}],
+    ['fileMissing', "unable to find '/models/a/1/model.onnx' for model 'a'", { file: '/models/a/1/model.onnx' }],
+    ['fileDamaged', 'Internal: onnx runtime error: Load model from /models/a/1/model.onnx failed:Protobuf parsing failed.', {}],
+    ['opsetTooNew', 'ONNX Runtime only *guarantees* support for models stamped with official released onnx opset versions. Opset 30 is under development. Current official support for domain ai.onnx is till opset 26.', { supported: '26' }],
+    ['noBatching', "autofill failed for model 'a': model does not support batching while non-zero max_batch_size is specified", {}],
+    ['tensorName', "unexpected inference input 'y', allowed inputs are: A, B", { tensor: 'y', allowed: 'A, B' }],
+    ['gpu', 'instance group a_0 of model a has kind KIND_GPU but server does not support GPUs', {}],
+    ['unsupportedField', "model 'a' sets sequence_batching: this version cannot run sequence batching. Remove the field", { field: 'sequence_batching' }],
+  ])('finds %s', (cause, text, facts) => {
+    const explanation = explainFailure(text)
+    expect(explanation.cause).toBe(cause)
+    expect(explanation.facts).toEqual(facts)
+  })
+
+  it('reads line and column of a syntax error', () => {
+    const { cause, place, facts } = explainFailure('Error parsing text-format inference.ModelConfig: 9:13: Expected ",", found "}".')
+    expect(cause).toBe('configSyntax')
+    expect(facts).toEqual({ text: 'Expected ",", found "}".' })
+    expect(place && formatPlace(place)).toBe('config.pbtxt:9:13')
+  })
+
+  it('sets expected against found for datatypes and shapes', () => {
+    expect(explainFailure("unable to load model 'a', configuration expects datatype TYPE_INT32 for input 'x', model provides TYPE_FP32")).toMatchObject({ cause: 'datatype', expected: 'TYPE_INT32', found: 'TYPE_FP32', facts: { tensor: 'x' } })
+    expect(explainFailure("model 'a', tensor 'x': the model expects 2 dimensions (shape [-1,3]) but the model configuration specifies 3 dimensions (an initial batch dimension because max_batch_size > 0 followed by the explicit tensor shape, making complete shape [-1,-1,3])"))
+      .toMatchObject({ cause: 'batchAxis', expected: '[-1,3]', found: '[-1,-1,3]' })
+  })
+
+  it('leaves unknown texts to speak for themselves', () => {
+    expect(explainFailure('Internal: something new')).toEqual({ cause: null, facts: {}, place: null, expected: null, found: null })
+  })
+})
