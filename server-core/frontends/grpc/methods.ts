@@ -1,6 +1,7 @@
 /** Every unary call of the inference service: its restriction category and what it does. */
 import type { ModelConfig } from '../../contract/model-config.ts'
 import type { InferenceServer, LoadParameters } from '../../inference-server.ts'
+import { printModelConfigJson } from '../../model-config/json-config.ts'
 import { ServerError } from '../../server-error.ts'
 import { REPOSITORY_CONTROL_CLOSED } from '../frontend.ts'
 import type { ApiCategory } from '../restricted-api.ts'
@@ -43,7 +44,7 @@ export const UNARY_METHODS: Readonly<Record<string, UnaryMethod>> = {
   },
   ModelConfig: {
     category: 'model-config',
-    run: ({ name, version }: NameAndVersion, { server }): { config: ModelConfig } => ({ config: server.modelConfig(name, versionOf(version)) }),
+    run: ({ name, version }: NameAndVersion, { server }) => ({ config: configMessage(server.modelConfig(name, versionOf(version))) }),
   },
   ModelStatistics: {
     category: 'statistics',
@@ -69,6 +70,13 @@ export const UNARY_METHODS: Readonly<Record<string, UnaryMethod>> = {
   CudaSharedMemoryUnregister: { category: 'shared-memory', run: notServed('CUDA shared memory') },
   TraceSetting: { category: 'trace', run: () => { throw new ServerError('UNAVAILABLE', 'the server does not support trace') } },
   LogSettings: { category: 'logging', run: notServed('The logging extension') },
+}
+
+/** The config as a message; integers beyond 2^53 are handed over as digits, so none is lost. */
+function configMessage(config: ModelConfig): unknown {
+  const keepDigits = (_key: string, value: unknown, context?: { readonly source?: string }): unknown =>
+    (typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source ?? '') ? context?.source : value)
+  return JSON.parse(printModelConfigJson(config), keepDigits)
 }
 
 async function modelInfer(wire: WireInferRequest, { server }: CallEnvironment, signal: AbortSignal): Promise<unknown> {

@@ -1,5 +1,6 @@
 /** Every endpoint of the HTTP protocol: its restriction category, its method, and what it does. */
 import type { LoadParameters } from '../../inference-server.ts'
+import { printModelConfigJson } from '../../model-config/json-config.ts'
 import { ServerError } from '../../server-error.ts'
 import { REPOSITORY_CONTROL_CLOSED } from '../frontend.ts'
 import type { ApiCategory } from '../restricted-api.ts'
@@ -40,7 +41,10 @@ export const ENDPOINTS: Readonly<Record<RouteKind, Endpoint>> = {
   },
   modelConfig: {
     category: 'model-config', methods: GET,
-    run: (exchange, { server }) => { replyJson(exchange, () => server.modelConfig(exchange.route.model, version(exchange.route))) },
+    run: (exchange, { server }) => {
+      exchange.errorContentType = 'application/json'
+      exchange.replyJsonText(printModelConfigJson(server.modelConfig(exchange.route.model, version(exchange.route))))
+    },
   },
   modelStatistics: {
     category: 'statistics', methods: GET,

@@ -32,7 +32,11 @@ export class HttpExchange {
   }
 
   replyJson(value: unknown): void {
-    this.#reply(200, 'application/json', JSON.stringify(value))
+    this.replyJsonText(JSON.stringify(value))
+  }
+
+  replyJsonText(text: string): void {
+    this.#reply(200, 'application/json', text)
   }
 
   /** An error of the protocol itself (404, 405, 403). */

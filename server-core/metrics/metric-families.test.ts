@@ -1,0 +1,59 @@
+import { describe, expect, it } from 'vitest'
+import type { ModelMetricsSnapshot } from '../inference-server.ts'
+import { metricsPage } from './metric-families.ts'
+
+const NO_CPU = { utilization: null, memoryTotalBytes: null, memoryUsedBytes: null }
+
+function snapshot(fields: Partial<ModelMetricsSnapshot> = {}): ModelMetricsSnapshot {
+  return {
+    model: 'm', version: '2', metricTags: {}, requestSuccess: 3, requestFailure: { REJECTED: 1, CANCELED: 0, BACKEND: 2, OTHER: 0 },
+    inferenceCount: 9, executionCount: 4, requestDurationMicroseconds: 1000, queueDurationMicroseconds: 10, computeInputDurationMicroseconds: 20,
+    computeInferDurationMicroseconds: 30, computeOutputDurationMicroseconds: 40, pendingRequestCount: 5, loadDurationSeconds: 0.125, isLoaded: true, ...fields,
+  }
+}
+
+describe('metricsPage', () => {
+  it('prints every family of a loaded model', () => {
+    const series = metricsPage([snapshot()], { utilization: 0.25, memoryTotalBytes: 2048, memoryUsedBytes: 1024 }).split('\n').filter((line) => !line.startsWith('#'))
+    expect(series).toEqual([
+      'nv_inference_request_success{model="m",version="2"} 3',
+      'nv_inference_request_failure{model="m",reason="REJECTED",version="2"} 1',
+      'nv_inference_request_failure{model="m",reason="CANCELED",version="2"} 0',
+      'nv_inference_request_failure{model="m",reason="BACKEND",version="2"} 2',
+      'nv_inference_request_failure{model="m",reason="OTHER",version="2"} 0',
+      'nv_inference_count{model="m",version="2"} 9',
+      'nv_inference_exec_count{model="m",version="2"} 4',
+      'nv_inference_request_duration_us{model="m",version="2"} 1000',
+      'nv_inference_queue_duration_us{model="m",version="2"} 10',
+      'nv_inference_compute_input_duration_us{model="m",version="2"} 20',
+      'nv_inference_compute_infer_duration_us{model="m",version="2"} 30',
+      'nv_inference_compute_output_duration_us{model="m",version="2"} 40',
+      'nv_inference_pending_request_count{model="m",version="2"} 5',
+      'nv_model_load_duration_secs{model="m",version="2"} 0.125',
+      'nv_cpu_utilization 0.25',
+      'nv_cpu_memory_total_bytes 2048',
+      'nv_cpu_memory_used_bytes 1024',
+      '',
+    ])
+  })
+
+  it('says what each family is', () => {
+    const page = metricsPage([], NO_CPU)
+    expect(page).toContain('# HELP nv_inference_request_success Number of successful inference requests, all batch sizes\n# TYPE nv_inference_request_success counter\n')
+    expect(page).toContain('# HELP nv_inference_pending_request_count Instantaneous number of pending requests awaiting execution per-model.\n# TYPE nv_inference_pending_request_count gauge\n')
+  })
+
+  it('keeps only the failure series of an unloaded model', () => {
+    const series = metricsPage([snapshot({ isLoaded: false })], NO_CPU).split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+    expect(series).toHaveLength(4)
+    expect(series.every((line) => line.startsWith('nv_inference_request_failure{'))).toBe(true)
+  })
+
+  it('puts tags first and escapes values', () => {
+    expect(metricsPage([snapshot({ metricTags: { team: 'a"b\\c\nd' } })], NO_CPU)).toContain('nv_inference_count{_team="a\\"b\\\\c\\nd",model="m",version="2"} 9\n')
+  })
+
+  it('leaves unknown gauges out instead of printing 0', () => {
+    expect(metricsPage([], NO_CPU)).not.toContain('nv_cpu')
+  })
+})
