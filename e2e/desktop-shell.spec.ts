@@ -2,6 +2,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test as base, expect } from '@playwright/test'
@@ -190,6 +192,28 @@ test('a folder on the command line is served, and again at the next start', asyn
     expect(await command(desktop.page, 'server.status')).toMatchObject({ repositoryPaths: [repository] })
     await desktop.close()
   }
+})
+
+test('flags of serve hold in the desktop too; a port in use is replaced and said', async ({ launch, work }) => {
+  const repository = writeIdentityRepository(join(work, 'models'))
+  const other = createServer().listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  const { port } = other.address() as AddressInfo
+  try {
+    const { page } = await launch(`--http-port=${port}`, '--grpc-port=0', `--model-repository=${repository}`, '--load-model', 'echo')
+    await runningProcessId(page)
+    expect(await serverState(page)).toMatchObject({ kind: 'running', portFallbacks: [{ name: 'http', requested: port }] })
+    expect(await command(page, 'server.status')).toMatchObject({ repositoryPaths: [repository] })
+    expect(await command(page, 'repository.models')).toMatchObject([{ name: 'echo', state: 'READY' }])
+  } finally {
+    other.close()
+  }
+})
+
+test('a flag that cannot be is a reason, not a loop', async ({ launch }) => {
+  const { page } = await launch('--http-port=many')
+  await expect.poll(async () => (await serverState(page)).kind, { timeout: 20_000 }).toBe('failed')
+  expect(await serverState(page)).toMatchObject({ reason: expect.stringContaining('--http-port') as unknown })
 })
 
 test('the window comes back where it was left', async ({ launch }) => {

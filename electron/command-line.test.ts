@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { repositoryArgument } from './command-line.ts'
+import { repositoryArgument, repositoryFlags } from './command-line.ts'
 import { withRecentRepositories } from './recent-repositories.ts'
 
 let root: string
@@ -24,6 +24,14 @@ describe('repository argument', () => {
   it('is no file, no switch, nothing that is not there', () => {
     expect(repositoryArgument(['exe', '.', 'file.txt', 'missing', '--models'], root, root)).toBeNull()
     expect(repositoryArgument([root], root, '/opt/app')).toBeNull()
+  })
+})
+
+describe('repository flags', () => {
+  it('are taken in both forms, several times, absolute', () => {
+    const argv = ['exe', '.', '--model-repository=models', '--no-sandbox', '--model-store', '/other=1', '--model-repository']
+    expect(repositoryFlags(argv, root)).toEqual([join(root, 'models'), '/other=1'])
+    expect(repositoryArgument(['exe', '.', '--model-repository', join(root, 'models')], root, root)).toBeNull()
   })
 })
 

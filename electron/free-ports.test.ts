@@ -19,7 +19,7 @@ describe('ports', () => {
 
   it('fall back to any free one, each by itself', async () => {
     const wanted = { http: 8000, grpc: 8001, metrics: 8002, console: 8600 }
-    expect(await availablePorts(wanted, (port) => Promise.resolve(port !== 8001))).toEqual({ ...wanted, grpc: 0 })
+    expect(await availablePorts(wanted, (_name, port) => Promise.resolve(port !== 8001))).toEqual({ ...wanted, grpc: 0 })
   })
 
   it('say which differ from what was asked for; asking for any is no fallback', () => {

@@ -13,9 +13,9 @@ export function canListen(port: number, address: string): Promise<boolean> {
 }
 
 /** The wanted ports with 0 (any free one) in place of those that are taken. */
-export async function availablePorts(wanted: Ports, isAvailable: (port: number) => Promise<boolean>): Promise<Ports> {
+export async function availablePorts(wanted: Ports, isAvailable: (name: PortName, port: number) => Promise<boolean>): Promise<Ports> {
   const names = Object.keys(wanted) as PortName[]
-  const available = await Promise.all(names.map((name) => isAvailable(wanted[name])))
+  const available = await Promise.all(names.map((name) => isAvailable(name, wanted[name])))
   return Object.fromEntries(names.map((name, index) => [name, available[index] === true ? wanted[name] : 0])) as Record<PortName, number>
 }
 

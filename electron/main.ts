@@ -6,7 +6,7 @@ import type { MenuAction } from '../server-core/contract/console-api.ts'
 import { answerAppRequest, APP_SCHEME, APP_SCHEME_PRIVILEGES } from './app-protocol.ts'
 import { decideClose } from './close-decision.ts'
 import type { CloseAnswer } from './close-decision.ts'
-import { isDirectory, repositoryArgument } from './command-line.ts'
+import { isDirectory, repositoryArgument, repositoryFlags } from './command-line.ts'
 import { registerDesktopApi } from './desktop-api.ts'
 import { forkServer } from './fork-server.ts'
 import { MENU_ACTION_CHANNEL, SERVER_PROCESS_CHANNEL } from './ipc-channels.ts'
@@ -41,6 +41,7 @@ function runDesktop(): void {
     startArguments: () => ({
       repositoryPaths: currentRepositories(),
       ports: settings.get().ports,
+      commandLine: process.argv,
       consoleToken,
       rendererDirectory,
       dataDirectory: app.getPath('userData'),
@@ -63,6 +64,8 @@ function runDesktop(): void {
     pageFailed: (reason) => { void dialog.showMessageBox({ type: 'error', message: texts().pageFailed, detail: texts().pageFailedDetail(reason) }) },
   })
   const tray = new ServingTray(iconPath, { showWindow, quit: () => { app.quit() } })
+  const argument = repositoryArgument(process.argv, process.cwd(), app.getAppPath())
+  const givenRepositories = [...repositoryFlags(process.argv, process.cwd()), ...(argument === null ? [] : [argument])]
   let keepsServing = false
 
   protocol.handle(APP_SCHEME, (request) => answerAppRequest(request, rendererDirectory))
@@ -100,14 +103,13 @@ function runDesktop(): void {
   })
   setupQuit()
 
-  const argument = repositoryArgument(process.argv, process.cwd(), app.getAppPath())
-  if (argument !== null) rememberRepositories([argument])
   server.start()
   showWindow()
 
-  /** What to serve at a start: what is open now, else what was open last, else nothing. */
+  /** What to serve at a start: what is open now, else what the command line names, else what was open last, else nothing. */
   function currentRepositories(): readonly string[] {
     if (server.status.repositoryPaths.length > 0) return server.status.repositoryPaths
+    if (givenRepositories.length > 0) return givenRepositories
     return settings.get().recentRepositories.filter(isDirectory).slice(0, 1)
   }
 

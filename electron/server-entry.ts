@@ -3,12 +3,10 @@
  * says when to stop; it tells main where it listens and what it serves.
  */
 import type { ParentPort } from 'electron'
-import { formatLogEntry, LogHub, serverOptions, startServer } from '../server-core/index.ts'
-import type { RunningServer } from '../server-core/index.ts'
+import { formatLogEntry, LogHub, parseServeArguments, serveArgumentsIn, ServerError, startServer } from '../server-core/index.ts'
+import type { RunningServer, ServerOptions } from '../server-core/index.ts'
 import { availablePorts, canListen, portFallbacks } from './free-ports.ts'
-import type { MessageFromServer, MessageToServer, Ports, ServerStartArguments, ServingStatus } from './server-messages.ts'
-
-const LOOPBACK = '127.0.0.1'
+import type { MessageFromServer, MessageToServer, PortName, Ports, ServerStartArguments, ServingStatus } from './server-messages.ts'
 
 const port = parentPort()
 let running: Promise<RunningServer> | null = null
@@ -24,32 +22,47 @@ async function start(given: ServerStartArguments): Promise<RunningServer> {
   const logs = new LogHub()
   logs.addSink((entry) => { process.stderr.write(`${formatLogEntry(entry)}\n`) })
   try {
-    const wanted = await availablePorts(given.ports, (number) => canListen(number, LOOPBACK))
-    const server = await startServer(serverOptions({
-      modelRepositories: given.repositoryPaths,
-      modelControlMode: 'explicit',
-      httpPort: wanted.http,
-      grpcPort: wanted.grpc,
-      metricsPort: wanted.metrics,
-      console: true,
-      consolePort: wanted.console,
-      consoleToken: given.consoleToken,
-      rendererDirectory: given.rendererDirectory,
-      dataDirectory: given.dataDirectory,
+    const options = optionsFor(given)
+    const wanted: Ports = { http: options.httpPort, grpc: options.grpcPort, metrics: options.metricsPort, console: options.consolePort }
+    const free = await availablePorts(wanted, (name, number) => canListen(number, addressOf(options, name)))
+    const server = await startServer({ ...options, httpPort: free.http, grpcPort: free.grpc, metricsPort: free.metrics, consolePort: free.console }, {
+      logs,
       // The window has the token; a link with it belongs into no log.
-    }), { logs, announceLink: () => undefined })
-    const used = portsOf(server, wanted)
-    send({ kind: 'ready', ports: used, fallbacks: portFallbacks(given.ports, used), status: statusOf(server) })
+      announceLink: () => undefined,
+    })
+    const used = portsOf(server, free)
+    send({ kind: 'ready', ports: used, fallbacks: portFallbacks(wanted, used), status: statusOf(server) })
     const tellStatus = () => { send({ kind: 'status', status: statusOf(server) }) }
     server.server.subscribe({ modelChanged: tellStatus, modelRemoved: tellStatus, statusChanged: tellStatus })
     return server
   } catch (error) {
-    send({ kind: 'failed', reason: error instanceof Error ? error.message : String(error) })
+    const isFinal = error instanceof ServerError && error.kind === 'INVALID_ARG'
+    send({ kind: 'failed', reason: error instanceof Error ? error.message : String(error), isFinal })
     process.stderr.write(`${error instanceof Error ? error.stack ?? error.message : String(error)}\n`)
     // Main knows the reason now and counts the exit.
     setImmediate(() => { process.exit(1) })
     throw error
   }
+}
+
+/** The desktop's own defaults, then what its command line says; the console is always there, on loopback, for the window. */
+function optionsFor(given: ServerStartArguments): ServerOptions {
+  const { http, grpc, metrics, console } = given.ports
+  const ports = [`--http-port=${http}`, `--grpc-port=${grpc}`, `--metrics-port=${metrics}`, `--console-port=${console}`]
+  const options = parseServeArguments(['--console', '--model-control-mode=explicit', ...ports, ...serveArgumentsIn(given.commandLine)])
+  return {
+    ...options,
+    modelRepositories: given.repositoryPaths,
+    console: true,
+    consoleAddress: '127.0.0.1',
+    consoleToken: given.consoleToken,
+    rendererDirectory: given.rendererDirectory,
+    dataDirectory: given.dataDirectory,
+  }
+}
+
+function addressOf(options: ServerOptions, name: PortName): string {
+  return options[`${name}Address`]
 }
 
 async function stop(): Promise<void> {

@@ -14,7 +14,10 @@ export interface PortFallback {
 export interface ServerStartArguments {
   /** Empty on a first run: the console offers to open one. */
   readonly repositoryPaths: readonly string[]
+  /** From the settings; flags among `commandLine` win. */
   readonly ports: Ports
+  /** The application's own command line: flags of `npu-console serve` in it hold here too. */
+  readonly commandLine: readonly string[]
   readonly consoleToken: string
   /** Absolute. */
   readonly rendererDirectory: string
@@ -39,4 +42,9 @@ export type MessageFromServer =
   | { readonly kind: 'ready'; readonly ports: Ports; readonly fallbacks: readonly PortFallback[]; readonly status: ServingStatus }
   | { readonly kind: 'status'; readonly status: ServingStatus }
   /** The start failed; the process exits by itself. */
-  | { readonly kind: 'failed'; readonly reason: string }
+  | {
+    readonly kind: 'failed'
+    readonly reason: string
+    /** Another try would fail the same way: a flag that cannot be. */
+    readonly isFinal: boolean
+  }

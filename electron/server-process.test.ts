@@ -65,7 +65,7 @@ beforeEach(() => {
       children.push(child)
       return child
     },
-    startArguments: () => ({ repositoryPaths: server.status.repositoryPaths, ports: PORTS, consoleToken: 't', rendererDirectory: '/r', dataDirectory: '/d' }),
+    startArguments: () => ({ repositoryPaths: server.status.repositoryPaths, ports: PORTS, commandLine: [], consoleToken: 't', rendererDirectory: '/r', dataDirectory: '/d' }),
     clock,
     stateChanged: (state) => { states.push(state) },
   })
@@ -135,9 +135,21 @@ describe('server process', () => {
 
   it('gives the reason of a failed start instead of the exit code', () => {
     server.start()
-    child().events.message({ kind: 'failed', reason: 'no such repository' })
+    child().events.message({ kind: 'failed', reason: 'no such repository', isFinal: false })
     child().events.exit(1, 'noise')
     expect(server.state).toMatchObject({ kind: 'restarting', reason: 'no such repository' })
+  })
+
+  it('gives up at once where another try would fail the same way', () => {
+    server.start()
+    child().events.message({ kind: 'failed', reason: 'Bad option: "--http-port".', isFinal: true })
+    child().events.exit(1, '')
+    expect(server.state).toEqual({ kind: 'failed', reason: 'Bad option: "--http-port".' })
+    clock.advance(60_000)
+    expect(children).toHaveLength(1)
+    server.start()
+    child().events.exit(1, '')
+    expect(server.state.kind).toBe('restarting')
   })
 
   it('kills a process that does not answer its start, and counts that as a crash', () => {

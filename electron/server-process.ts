@@ -60,6 +60,7 @@ export class ServerProcess {
   #status: ServingStatus = { repositoryPaths: [], readyModels: [] }
   #crashesInARow = 0
   #failure = ''
+  #isFailureFinal = false
   #timer: unknown = undefined
   #waiting: { resolve(server: RunningServer): void; reject(error: Error): void }[] = []
   #stopping: Promise<void> | null = null
@@ -106,6 +107,7 @@ export class ServerProcess {
 
   #startChild(): void {
     this.#failure = ''
+    this.#isFailureFinal = false
     this.#publish({ kind: 'starting' })
     const events: ServerChildEvents = {
       message: (message) => { if (child === this.#child) this.#received(message) },
@@ -142,6 +144,7 @@ export class ServerProcess {
         return
       case 'failed':
         this.#failure = message.reason
+        this.#isFailureFinal = message.isFinal
         return
     }
   }
@@ -156,15 +159,23 @@ export class ServerProcess {
       return
     }
     const reason = this.#failure !== '' ? this.#failure : `The server process ended with code ${code}${detail === '' ? '.' : `: ${detail}`}`
+    if (this.#isFailureFinal) {
+      this.#giveUp(reason)
+      return
+    }
     this.#crashesInARow++
     if (this.#crashesInARow >= MAXIMUM_QUICK_CRASHES) {
-      this.#publish({ kind: 'failed', reason: `${reason} It ended ${this.#crashesInARow} times in a row and is not started again.` })
-      this.#settleWaiting(new Error(reason))
+      this.#giveUp(`${reason} It ended ${this.#crashesInARow} times in a row and is not started again.`)
       return
     }
     const delayMilliseconds = restartDelay(this.#crashesInARow)
     this.#publish({ kind: 'restarting', attempt: this.#crashesInARow, delayMilliseconds, reason })
     this.#setTimer(delayMilliseconds, () => { this.#startChild() })
+  }
+
+  #giveUp(reason: string): void {
+    this.#publish({ kind: 'failed', reason })
+    this.#settleWaiting(new Error(reason))
   }
 
   async #drain(): Promise<void> {

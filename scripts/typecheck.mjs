@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 
 const folders = process.argv.slice(2)
-const all = ['server-core/contract', 'server-core', 'renderer', 'electron', 'e2e']
+const all = ['server-core/contract', 'server-core', 'renderer', 'electron', 'e2e', 'scripts', 'native']
 let failed = 0
 for (const folder of folders.length > 0 ? folders : all) {
   const result = spawnSync(process.execPath, ['node_modules/typescript/bin/tsc', '-p', folder, '--incremental', '--tsBuildInfoFile',

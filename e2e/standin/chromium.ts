@@ -66,8 +66,10 @@ export async function startChromium(options: { readonly debuggingPort: string; r
 }
 
 function findChromium(): string {
+  const named = process.env['CHROMIUM_PATH'] ?? ''
+  if (named !== '') return named
   for (const directory of (process.env['PATH'] ?? '').split(delimiter)) {
     for (const name of EXECUTABLE_NAMES) if (existsSync(join(directory, name))) return join(directory, name)
   }
-  throw new Error(`The stand-in needs a Chromium in PATH (${EXECUTABLE_NAMES.join(', ')}). On Debian: apt-get install -y chromium`)
+  throw new Error(`The stand-in needs a Chromium in PATH or CHROMIUM_PATH (${EXECUTABLE_NAMES.join(', ')}). On Debian: apt-get install -y chromium`)
 }
