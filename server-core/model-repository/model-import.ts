@@ -7,11 +7,9 @@ import { constants } from 'node:fs'
 import { access, lstat, mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { ModelImportReview } from '../contract/console-api.ts'
-import { completeFromOnnx, DEFAULT_MAX_BATCH_SIZE } from '../model-config/auto-complete.ts'
+import { generateOnnxConfig } from '../model-config/generate-config.ts'
 import { readOnnxSignatureFromBytes } from '../model-config/onnx-signature.ts'
 import type { OnnxSignature, OnnxTensor } from '../model-config/onnx-signature.ts'
-import { printModelConfig } from '../model-config/print-config.ts'
-import { emptyModelConfig } from '../model-config/read-config.ts'
 import { ServerError } from '../server-error.ts'
 
 /** Bytes of a name that every file system takes, with room for what we append. */
@@ -135,11 +133,9 @@ function reviewTensor(tensor: OnnxTensor): ModelImportReview['inputs'][number] {
   return { name: tensor.name, datatype: tensor.datatype ?? tensor.elementType, shape: tensor.dims }
 }
 
-/** The config without a name: the folder gives it. */
 function configText(fileName: string, signature: OnnxSignature): string {
-  const completed = completeFromOnnx(emptyModelConfig(), signature, { defaultMaxBatchSize: DEFAULT_MAX_BATCH_SIZE })
-  const comment = `# Made from ${[...shorten(fileName)].map((character) => (/[\p{C}\p{Z}]/u.test(character) ? ' ' : character)).join('')}`
-  return `${comment}\n${printModelConfig({ ...completed, backend: 'onnxruntime' })}`
+  const printable = [...shorten(fileName)].map((character) => (/[\p{C}\p{Z}]/u.test(character) ? ' ' : character)).join('')
+  return `# Made from ${printable}\n${generateOnnxConfig(signature)}`
 }
 
 function lastPathPart(path: string): string {
