@@ -105,7 +105,8 @@ function versionSummaries(record: ModelRecord, directory: ModelDirectory | null)
   return [...names].sort((a, b) => Number(a) - Number(b)).map((version) => {
     const known = record.versions.get(version)
     const files = directory?.versions.find((candidate) => String(candidate.version) === version)?.files ?? []
-    return { version, state: known?.state ?? 'UNKNOWN', reason: known?.reason ?? '', files }
+    const trouble = known?.model?.trouble ?? ''
+    return { version, state: known?.state ?? 'UNKNOWN', reason: known === undefined || known.reason === '' ? trouble : known.reason, files }
   })
 }
 
@@ -123,7 +124,7 @@ function overallState(record: ModelRecord): { state: ModelReadyState; reason: st
     return fallback === '' ? { state: 'UNKNOWN', reason: '' } : { state: 'UNAVAILABLE', reason: fallback }
   }
   const state = record.stage !== '' && best !== 'READY' ? 'LOADING' : best
-  const reasons = versions.map((version) => version.reason).filter((reason) => reason !== '')
+  const reasons = versions.map((version) => (version.reason === '' ? version.model?.trouble ?? '' : version.reason)).filter((reason) => reason !== '')
   const telling = fallback !== '' ? fallback : reasons.find((reason) => reason !== UNLOADED_REASON) ?? reasons[0] ?? ''
   return { state, reason: state === 'LOADING' || (state === 'READY' && telling === UNLOADED_REASON) ? '' : telling }
 }

@@ -38,6 +38,7 @@ export class ModelInstance implements PayloadRunner {
   #readySince = 0
   #cancelRestart: (() => void) | null = null
   #running: Promise<void> | null = null
+  #trouble = ''
 
   constructor(options: ModelInstanceOptions) {
     this.#options = options
@@ -45,6 +46,8 @@ export class ModelInstance implements PayloadRunner {
   }
 
   get state(): ModelInstanceState { return this.#state }
+  /** Why it does not run: the death that it recovers from, or that ended it; '' while it runs. */
+  get trouble(): string { return this.#trouble }
 
   /** Creates the backend's instance. It does not take work before `join`. */
   async start(): Promise<void> {
@@ -55,6 +58,7 @@ export class ModelInstance implements PayloadRunner {
     }
     this.#backend = instance
     this.#state = 'READY'
+    this.#trouble = ''
     this.#readySince = this.#options.clock.now()
     instance.onDeath?.((error) => { this.#died(instance, error) })
   }
@@ -89,7 +93,8 @@ export class ModelInstance implements PayloadRunner {
     if (requests.length === 0) return
     const batchSize = requests.reduce((sum, request) => sum + Math.max(1, request.batchSize), 0)
     for (const request of requests) request.markExecuting()
-    let times: ExecutionTimes | null = null
+    const started = this.#options.clock.now()
+    let times: ExecutionTimes
     let failure: Error | null = null
     try {
       if (this.#backend === null) throw new ServerError('UNAVAILABLE', `instance '${this.name}' is not running`)
@@ -97,6 +102,8 @@ export class ModelInstance implements PayloadRunner {
       this.#options.statistics.countExecution(batchSize, times, this.#options.clock.wallMilliseconds())
     } catch (error) {
       failure = error instanceof Error ? error : new Error(String(error))
+      const ended = this.#options.clock.now()
+      times = { executeStart: started, computeStart: started, computeEnd: ended, executeEnd: ended }
     }
     for (const request of requests) request.settleExecution(times, batchSize, failure)
   }
@@ -117,6 +124,7 @@ export class ModelInstance implements PayloadRunner {
   #restartLater(cause: Error): void {
     const { clock, log, model, version } = this.#options
     const delay = RESTART_DELAYS_SECONDS[this.#restarts]
+    this.#trouble = cause.message
     if (delay === undefined) {
       this.#state = 'FAILED'
       log.error('model instance given up', { model, version, instance: this.name, restarts: this.#restarts, error: cause.message })

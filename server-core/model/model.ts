@@ -69,8 +69,16 @@ export class Model {
   }
 
   get inflightCount(): number { return this.#inflightCount }
-  /** Instances that execute: all but the passive ones. */
-  get instanceCount(): number { return this.#instances.length }
+  /** Instances that execute: passive ones, dead ones and those that start again do not. */
+  get instanceCount(): number { return this.#instances.filter((instance) => instance.state === 'READY').length }
+  /** What is wrong with the instances of a model that serves; '' : nothing. */
+  get trouble(): string {
+    const troubled = this.#instances.filter((instance) => instance.trouble !== '')
+    const first = troubled[0]
+    if (first === undefined) return ''
+    const what = troubled.some((instance) => instance.state === 'RESTARTING') ? 'start again' : 'were given up; load the model again'
+    return `${troubled.length} of ${this.#instances.length} instances ${what}: ${first.trouble}`
+  }
   get runsOn(): string { return 'CPU' }
 
   /** Creates the instances one after another, in the order of the config. On failure those already made are freed. */

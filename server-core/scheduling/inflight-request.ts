@@ -94,9 +94,9 @@ export class InflightRequest implements BackendRequest {
   fail(error: Error): void { this.#answerOnce({ error }) }
 
   /** Ends the request with what the backend answered, or with `executionError` where it did not answer. */
-  settleExecution(times: ExecutionTimes | null, executedBatchSize: number, executionError: Error | null): void {
+  settleExecution(times: ExecutionTimes, executedBatchSize: number, executionError: Error | null): void {
     const answer = this.#answer
-    if (answer !== null && 'outputs' in answer && times !== null) {
+    if (answer !== null && 'outputs' in answer) {
       this.settle({ kind: 'response', outputs: answer.outputs, parameters: answer.parameters, times, executedBatchSize })
       return
     }

@@ -1,0 +1,147 @@
+import { describe, expect, it } from 'vitest'
+import type { BackendModel, BackendModelInstance } from '../backends/backend.ts'
+import { LogHub } from '../logger.ts'
+import { ModelStatistics } from '../metrics/model-statistics.ts'
+import { InflightRequest, type RequestOutcome } from '../scheduling/inflight-request.ts'
+import { InstancePool } from '../scheduling/instance-pool.ts'
+import { Payload } from '../scheduling/payload.ts'
+import { readModelConfig } from '../model-config/read-config.ts'
+import { FakeClock } from '../testing/fake-clock.ts'
+import { ModelInstance } from './model-instance.ts'
+
+const SECOND = 1e9
+const times = { executeStart: 1, computeStart: 2, computeEnd: 3, executeEnd: 4 }
+
+/** A backend whose instances die when the test says so, and whose starts can be made to fail. */
+class MortalBackend implements BackendModel {
+  readonly config = readModelConfig('name: "m"', 'config.pbtxt')
+  readonly deaths: ((error: Error) => void)[] = []
+  starts = 0
+  failingStarts = 0
+  execute: BackendModelInstance['execute'] = async (requests) => {
+    for (const request of requests) request.respond([])
+    return times
+  }
+
+  async initializeInstance(): Promise<BackendModelInstance> {
+    this.starts++
+    if (this.failingStarts-- > 0) throw new Error('no memory')
+    return {
+      execute: (requests) => this.execute(requests),
+      onDeath: (listener) => { this.deaths.push(listener) },
+      async finalize() {},
+    }
+  }
+
+  async finalize(): Promise<void> {}
+}
+
+async function setUp() {
+  const clock = new FakeClock()
+  const backend = new MortalBackend()
+  const pool = new InstancePool()
+  const givenUp: string[] = []
+  const statistics = new ModelStatistics('m', '1')
+  const instance = new ModelInstance({
+    context: { name: 'm_0', index: 0, kind: 'KIND_CPU', deviceId: 0 }, backendModel: backend, statistics, pool, clock, log: new LogHub().logger('test'),
+    model: 'm', version: '1', onGivenUp: (error) => { givenUp.push(error.message) }, onStateChanged: () => {},
+  })
+  await instance.start()
+  instance.join()
+  return { clock, backend, pool, instance, givenUp, statistics }
+}
+
+const settle = async () => { for (let turn = 0; turn < 5; turn++) await Promise.resolve() }
+
+function payloadOf(...ids: string[]) {
+  const outcomes = new Map<string, RequestOutcome>()
+  const payload = new Payload()
+  for (const id of ids) {
+    payload.add(new InflightRequest({
+      id, inputs: [], requestedOutputs: [], parameters: {}, batchSize: 1, requestStart: 0, queueStart: 0, timeoutMicroseconds: 0,
+      onSettled: (outcome) => { outcomes.set(id, outcome) },
+    }))
+  }
+  return { payload, outcomes }
+}
+
+describe('a dead instance', () => {
+  it('is replaced after 1, 2, 4, 8 and 8 seconds, then given up with its last reason', async () => {
+    const { clock, backend, pool, instance, givenUp } = await setUp()
+    for (const [attempt, delay] of [1, 2, 4, 8, 8].entries()) {
+      backend.deaths.at(-1)?.(new Error(`death ${attempt}`))
+      expect(instance.state).toBe('RESTARTING')
+      expect(pool.instanceCount).toBe(0)
+      clock.advance(delay * SECOND - 1)
+      expect(backend.starts).toBe(attempt + 1)
+      clock.advance(1)
+      await settle()
+      expect(instance.state).toBe('READY')
+      expect(pool.hasIdle).toBe(true)
+    }
+    backend.deaths.at(-1)?.(new Error('last death'))
+    expect(instance.state).toBe('FAILED')
+    expect(givenUp).toEqual(['last death'])
+    expect(instance.trouble).toBe('last death')
+  })
+
+  it('waits longer when the new one does not start either', async () => {
+    const { clock, backend, instance } = await setUp()
+    backend.failingStarts = 1
+    backend.deaths[0]?.(new Error('death'))
+    clock.advance(1 * SECOND)
+    await settle()
+    expect(instance).toMatchObject({ state: 'RESTARTING', trouble: 'no memory' })
+    clock.advance(2 * SECOND)
+    await settle()
+    expect(instance).toMatchObject({ state: 'READY', trouble: '' })
+  })
+
+  it('starts with the shortest wait again after it served for a minute', async () => {
+    const { clock, backend, instance } = await setUp()
+    backend.deaths.at(-1)?.(new Error('first'))
+    clock.advance(1 * SECOND)
+    await settle()
+    clock.advance(61 * SECOND)
+    backend.deaths.at(-1)?.(new Error('second'))
+    clock.advance(1 * SECOND)
+    await settle()
+    expect(instance.state).toBe('READY')
+  })
+
+  it('is not replaced once its model stops', async () => {
+    const { clock, backend, instance } = await setUp()
+    backend.deaths[0]?.(new Error('death'))
+    await instance.stop()
+    clock.advance(100 * SECOND)
+    await settle()
+    expect(backend.starts).toBe(1)
+  })
+})
+
+describe('a batch', () => {
+  it('answers what the backend left open with its error, and keeps answers given before', async () => {
+    const { backend, pool, statistics } = await setUp()
+    backend.execute = async (requests) => {
+      requests[0]!.respond([])
+      requests[1]!.fail(new Error('bad pixels'))
+      throw new Error('out of memory')
+    }
+    const { payload, outcomes } = payloadOf('a', 'b', 'c')
+    pool.offer(payload)
+    await settle()
+    expect([...outcomes].map(([id, outcome]) => [id, outcome.kind === 'failure' ? outcome.error.message : outcome.kind])).toEqual([
+      ['a', 'response'], ['b', 'bad pixels'], ['c', 'out of memory'],
+    ])
+    expect(statistics.entry().execution_count).toBe(0)
+  })
+
+  it('fails a request that the backend forgot', async () => {
+    const { backend, pool } = await setUp()
+    backend.execute = async () => times
+    const { payload, outcomes } = payloadOf('a')
+    pool.offer(payload)
+    await settle()
+    expect(outcomes.get('a')).toMatchObject({ kind: 'failure', reason: 'BACKEND', error: { message: 'the backend finished the batch without answering this request' } })
+  })
+})
