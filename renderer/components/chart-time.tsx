@@ -2,8 +2,8 @@
  * One chart over time: a header with the value of each series (at the cursor, else now), lines or bands on a fixed y axis of 48 px, gaps
  * where nothing is known. It draws what it is given and holds no data; the cursor itself is drawn by `ChartCursor` across all charts.
  */
-import { memo } from 'react'
-import { Area, CartesianGrid, ComposedChart, Line, ReferenceArea, ReferenceLine, XAxis, YAxis } from 'recharts'
+import { memo, useMemo } from 'react'
+import { Area, ComposedChart, XAxis, YAxis } from 'recharts'
 import type { ValueScale } from '../lib/chart-scale.ts'
 import { timeTicks } from '../lib/chart-scale.ts'
 import { formatClock } from '../lib/format.ts'
@@ -100,29 +100,89 @@ const Plot = memo(PlotInner, (before, after) =>
   before.gaps === after.gaps && before.marks === after.marks && before.series === after.series && before.end === after.end && before.start === after.start && before.unit === after.unit) as typeof PlotInner
 
 function PlotInner<Point extends { readonly time: number }>({ series, points, start, end, scale, unit, gaps, gapLabel, marks, width, height, hasTimeAxis }: TimeChartProps<Point> & Sized) {
-  const plotWidth = width - CHART_AXIS_WIDTH - CHART_RIGHT_MARGIN
-  const hasSeconds = end - start <= 120_000
+  const sized = { start, end, scale, width, height, hasTimeAxis }
   return (
     <>
-      <ComposedChart width={width} height={height} data={points as Point[]} margin={{ top: TOP_MARGIN, right: CHART_RIGHT_MARGIN, bottom: hasTimeAxis ? 0 : BOTTOM_MARGIN, left: 0 }} accessibilityLayer={false} style={{ pointerEvents: 'none' }}>
-        <CartesianGrid vertical={false} stroke="var(--npuGrid)" />
-        <XAxis dataKey="time" type="number" domain={[start, end]} allowDataOverflow ticks={timeTicks(start, end, 6)} height={TIME_AXIS_HEIGHT} hide={!hasTimeAxis} axisLine={false} tickLine={false} tickMargin={4}
-          tick={{ fontSize: 11, fill: 'var(--npuAxis)' }} interval={0} tickFormatter={(time: number) => (hasSeconds ? formatClock(time) : formatClock(time).slice(0, 5))} />
-        <YAxis width={CHART_AXIS_WIDTH} domain={[0, scale.top]} allowDataOverflow ticks={[...scale.ticks]} axisLine={false} tickLine={false} interval={0} tick={{ fontSize: 11, fill: 'var(--npuAxis)' }}
-          tickFormatter={(value: number) => (value === scale.top ? `${tickText(value)}${unit === '' ? '' : `\u00a0${unit}`}` : tickText(value))} />
-        {gaps.map((gap) => (
-          <ReferenceArea key={gap.from} x1={gap.from} x2={gap.to} fill="var(--npuGrid)" fillOpacity={0.7} ifOverflow="hidden"
-            {...(timeShare(gap.to - gap.from, 0, end - start) * plotWidth > 56 && height > 50 ? { label: { value: gapLabel, fill: 'var(--colorNeutralForeground2)', fontSize: 11 } } : {})} />
-        ))}
-        {marks.map((mark) => <ReferenceLine key={`${mark.time}${mark.color}`} x={mark.time} stroke={mark.color} strokeDasharray="3 3" ifOverflow="hidden" />)}
-        {series.map((entry) => (entry.base === undefined
-          ? <Line key={entry.key} dataKey={(point: Point) => entry.value(point)} stroke={entry.color} strokeWidth={1.5} {...(entry.dash === undefined ? {} : { strokeDasharray: entry.dash })} dot={false} activeDot={false} connectNulls={false} isAnimationActive={false} type="linear" />
-          : <Area key={entry.key} dataKey={(point: Point) => bandOf(entry, point)} stroke={entry.color} strokeWidth={entry.base === 'ground' ? 1.5 : 0} fill={entry.color} fillOpacity={entry.base === 'ground' ? 0.1 : 0.85} dot={false} activeDot={false} connectNulls={false} isAnimationActive={false} type="linear" />))}
-      </ComposedChart>
-      <LonePoints series={series} points={points} start={start} end={end} scale={scale} width={width} height={height} hasTimeAxis={hasTimeAxis} />
+      <Background {...sized} gaps={gaps} gapLabel={gapLabel} marks={marks} />
+      <ValueAxis scale={scale} unit={unit} width={width} height={height} hasTimeAxis={hasTimeAxis} />
+      <Lines series={series} points={points} end={end} milliseconds={end - start} top={scale.top} width={width} height={height} hasTimeAxis={hasTimeAxis} />
+      <LonePoints series={series} points={points} {...sized} />
     </>
   )
 }
+
+/** Horizontal grid and the values beside it; the unit stands on the top one. */
+const ValueAxis = memo(function ValueAxis({ scale, unit, ...sized }: { readonly scale: ValueScale; readonly unit: string } & Sized) {
+  const { y } = geometry({ start: 0, end: 1, scale }, sized)
+  return (
+    <svg className="npu-chart-overlay" width={sized.width} height={sized.height}>
+      {scale.ticks.map((tick) => (
+        <g key={tick}>
+          <line x1={CHART_AXIS_WIDTH} x2={sized.width - CHART_RIGHT_MARGIN} y1={y(tick)} y2={y(tick)} stroke="var(--npuGrid)" />
+          <text x={CHART_AXIS_WIDTH - 7} y={y(tick) + 4} textAnchor="end" fontSize={11} fill="var(--npuAxis)">{tick === scale.top && unit !== '' ? `${tickText(tick)} ${unit}` : tickText(tick)}</text>
+        </g>
+      ))}
+    </svg>
+  )
+})
+
+/** What moves with the window and is no series: gaps, marks, times below. Drawn here, since Recharts would register each anew every second. */
+function Background({ gaps, gapLabel, marks, ...rest }: Pick<TimeChartProps<{ readonly time: number }>, 'gaps' | 'gapLabel' | 'marks'> & PlotGeometry & Sized) {
+  const { x, top, bottom } = geometry(rest, rest)
+  const { start, end, width, height } = rest
+  const hasSeconds = end - start <= 120_000
+  return (
+    <svg className="npu-chart-overlay" width={width} height={height}>
+      {gaps.map((gap) => {
+        const gapWidth = x(gap.to) - x(gap.from)
+        return (
+          <g key={gap.from}>
+            <rect x={x(gap.from)} y={top} width={gapWidth} height={bottom - top} fill="var(--npuGrid)" opacity={0.7} />
+            {gapWidth > 56 && height > 50 && <text x={x(gap.from) + gapWidth / 2} y={(top + bottom) / 2 + 4} textAnchor="middle" fontSize={11} fill="var(--colorNeutralForeground2)">{gapLabel}</text>}
+          </g>
+        )
+      })}
+      {marks.map((mark) => <line key={`${mark.time}${mark.color}`} x1={x(mark.time)} x2={x(mark.time)} y1={top} y2={bottom} stroke={mark.color} strokeDasharray="3 3" />)}
+      {rest.hasTimeAxis && timeTicks(start, end, 6).map((time) => (
+        <text key={time} x={Math.min(x(time), width - 24)} y={height - 5} textAnchor="middle" fontSize={11} fill="var(--npuAxis)">{hasSeconds ? formatClock(time) : formatClock(time).slice(0, 5)}</text>
+      ))}
+    </svg>
+  )
+}
+
+interface LinesProps<Point> extends Sized {
+  readonly series: readonly ChartSeries<Point>[]
+  readonly points: readonly Point[]
+  readonly end: number
+  readonly milliseconds: number
+  /** Of the y axis. */
+  readonly top: number
+}
+
+/**
+ * The series by Recharts. Everything but the data keeps its identity from second to second (times are relative to the window's end), so
+ * that an update costs the paths and no new registration of axes and items.
+ */
+function Lines<Point extends { readonly time: number }>({ series, points, end, milliseconds, top, width, height, hasTimeAxis }: LinesProps<Point>) {
+  const data = useMemo(() => points.map((point) => {
+    const row: Record<string, number | [number, number] | null> = { time: point.time - end }
+    for (const entry of series) row[entry.key] = bandOf(entry, point)
+    return row
+  }), [points, series, end])
+  const margin = useMemo(() => ({ top: TOP_MARGIN, right: CHART_RIGHT_MARGIN, bottom: hasTimeAxis ? TIME_AXIS_HEIGHT : BOTTOM_MARGIN, left: CHART_AXIS_WIDTH }), [hasTimeAxis])
+  const children = useMemo(() => [
+    <XAxis key="x" dataKey="time" type="number" domain={[-milliseconds, 0]} allowDataOverflow hide />,
+    <YAxis key="y" domain={[0, top]} allowDataOverflow hide />,
+    ...series.map((entry) => {
+      const isBand = typeof entry.base === 'function'
+      return <Area key={entry.key} dataKey={entry.key} stroke={entry.color} strokeWidth={isBand ? 0 : 1.5} {...(entry.dash === undefined ? {} : { strokeDasharray: entry.dash })} fill={entry.base === undefined ? 'none' : entry.color}
+        fillOpacity={isBand ? 0.85 : 0.1} dot={false} activeDot={false} connectNulls={false} isAnimationActive={false} type="linear" />
+    }),
+  ], [series, top, milliseconds])
+  return <ComposedChart width={width} height={height} data={data} margin={margin} accessibilityLayer={false} style={NO_POINTER}>{children}</ComposedChart>
+}
+
+const NO_POINTER = { pointerEvents: 'none' } as const
 
 function bandOf<Point>(entry: ChartSeries<Point>, point: Point): [number, number] | number | null {
   const value = entry.value(point)
@@ -141,6 +201,8 @@ function geometry({ start, end, scale }: PlotGeometry, { width, height, hasTimeA
   const plotHeight = height - TOP_MARGIN - (hasTimeAxis ? TIME_AXIS_HEIGHT : BOTTOM_MARGIN)
   const plotWidth = width - CHART_AXIS_WIDTH - CHART_RIGHT_MARGIN
   return {
+    top: TOP_MARGIN,
+    bottom: TOP_MARGIN + plotHeight,
     x: (time: number) => CHART_AXIS_WIDTH + timeShare(time, start, end) * plotWidth,
     y: (value: number) => TOP_MARGIN + (1 - Math.min(1, value / scale.top)) * plotHeight,
   }

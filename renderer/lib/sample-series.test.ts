@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { latencyBucketBound, latencyBucketIndex, type ModelSample, type ServerSample } from '../../server-core/contract/statistics.ts'
 import { SampleRing } from './sample-ring.ts'
-import { batchSizeHistogram, sampleGaps, secondRows, seriesPoints, stepSecondsFor, summarise, type SeriesPoint } from './sample-series.ts'
+import { batchSizeBars, pointOf, sampleGaps, secondRows, seriesOf, seriesPoints, stepSecondsFor, summarise, tallyOf, type SpanCache } from './sample-series.ts'
 
 const T0 = 1_700_000_000_000
 
@@ -62,7 +62,7 @@ describe('seriesPoints', () => {
   })
 
   it('uses the cache for whole spans and drops what left the window', () => {
-    const cache = new Map<number, SeriesPoint>()
+    const cache = new Map() as SpanCache
     const first = seriesPoints(samples, { start: T0, end: T0 + 30_000, stepSeconds: 10, model: '' }, cache)
     const again = seriesPoints(samples.slice(10), { start: T0 + 10_000, end: T0 + 40_000, stepSeconds: 10, model: '' }, cache)
     expect(again[0]).toBe(first[1])
@@ -70,9 +70,21 @@ describe('seriesPoints', () => {
   })
 
   it('computes a span again when a sample came late', () => {
-    const cache = new Map<number, SeriesPoint>()
+    const cache = new Map() as SpanCache
     seriesPoints(samples.slice(0, 5), { start: T0, end: T0 + 10_000, stepSeconds: 10, model: '' }, cache)
     expect(seriesPoints(samples.slice(0, 10), { start: T0, end: T0 + 10_000, stepSeconds: 10, model: '' }, cache)[0]?.requests).toBe(55)
+  })
+})
+
+describe('seriesOf', () => {
+  it('totals the window as if all its samples were one span', () => {
+    const samples = Array.from({ length: 40 }, (_, index) => sample(index + 1, [model('a', index, 1 + (index % 7), { pending: index })]))
+    const cache: SpanCache = new Map()
+    for (const end of [30, 31, 40]) {
+      const shown = samples.slice(end - 20, end)
+      const { total } = seriesOf(shown, { start: T0 + (end - 20) * 1000, end: T0 + end * 1000, stepSeconds: 5, model: '' }, cache)
+      expect(pointOf(total, 0)).toEqual(summarise(shown, 0, ''))
+    }
   })
 })
 
@@ -86,11 +98,11 @@ describe('sampleGaps', () => {
   })
 })
 
-describe('batchSizeHistogram', () => {
+describe('batchSizeBars', () => {
   it('adds executions over seconds and models, smallest size first', () => {
     const samples = [sample(1, [model('a', 2, 1, { batchSizes: { 16: 2, 4: 1 } })]), sample(2, [model('b', 2, 1, { batchSizes: { 4: 3 } })])]
-    expect(batchSizeHistogram(samples, '')).toEqual([{ size: 4, executions: 4 }, { size: 16, executions: 2 }])
-    expect(batchSizeHistogram(samples, 'b')).toEqual([{ size: 4, executions: 3 }])
+    expect(batchSizeBars(tallyOf(samples, ''))).toEqual([{ size: 4, executions: 4 }, { size: 16, executions: 2 }])
+    expect(batchSizeBars(tallyOf(samples, 'b'))).toEqual([{ size: 4, executions: 3 }])
   })
 })
 

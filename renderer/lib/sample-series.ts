@@ -51,35 +51,78 @@ function matching(sample: ServerSample, model: string): readonly ModelSample[] {
   return model === '' ? sample.models : sample.models.filter((entry) => entry.model === model)
 }
 
-/** One point over all given samples. */
-export function summarise(samples: readonly ServerSample[], time: number, model: string): SeriesPoint {
+/** Everything counted over a span, mergeable: what points and totals are made of. */
+export interface Tally {
+  readonly seconds: number
+  readonly requests: number
+  readonly failures: number
+  readonly inferences: number
+  readonly executions: number
+  readonly queueNanoseconds: number
+  readonly computeInputNanoseconds: number
+  readonly computeInferNanoseconds: number
+  readonly computeOutputNanoseconds: number
+  readonly latency: Readonly<Counts>
+  readonly batchSizes: Readonly<Counts>
+  readonly cpuCores: { readonly sum: number; readonly count: number }
+  readonly residentBytes: number | null
+  readonly pending: number | null
+}
+
+const EMPTY: Tally = {
+  seconds: 0, requests: 0, failures: 0, inferences: 0, executions: 0, queueNanoseconds: 0, computeInputNanoseconds: 0, computeInferNanoseconds: 0, computeOutputNanoseconds: 0,
+  latency: {}, batchSizes: {}, cpuCores: { sum: 0, count: 0 }, residentBytes: null, pending: null,
+}
+
+/** Counts over all given samples, oldest first. */
+export function tallyOf(samples: readonly ServerSample[], model: string): Tally {
+  return mergeTallies(samples.map((sample) => {
+    const rows = matching(sample, model)
+    const sum = (value: (row: ModelSample) => number) => rows.reduce((total, row) => total + value(row), 0)
+    const latency: Counts = {}
+    const batchSizes: Counts = {}
+    for (const row of rows) {
+      addCounts(latency, row.latency)
+      addCounts(batchSizes, row.batchSizes)
+    }
+    return {
+      seconds: 1, latency, batchSizes, requests: sum((row) => row.success), failures: sum((row) => row.failure), inferences: sum((row) => row.inferences), executions: sum((row) => row.executions),
+      queueNanoseconds: sum((row) => row.queueNanoseconds), computeInputNanoseconds: sum((row) => row.computeInputNanoseconds),
+      computeInferNanoseconds: sum((row) => row.computeInferNanoseconds), computeOutputNanoseconds: sum((row) => row.computeOutputNanoseconds),
+      cpuCores: sample.processCpuCores === null ? EMPTY.cpuCores : { sum: sample.processCpuCores, count: 1 }, residentBytes: sample.processResidentBytes, pending: sum((row) => row.pending),
+    }
+  }))
+}
+
+/** Sums of counts; the highest memory; of `pending` the last. Tallies oldest first. */
+export function mergeTallies(tallies: readonly Tally[]): Tally {
   const latency: Counts = {}
-  let requests = 0, failures = 0, inferences = 0, executions = 0, queue = 0, input = 0, infer = 0, output = 0
-  let cpu = 0, cpuSamples = 0, resident = null as number | null
-  for (const sample of samples) {
-    for (const entry of matching(sample, model)) {
-      requests += entry.success
-      failures += entry.failure
-      inferences += entry.inferences
-      executions += entry.executions
-      queue += entry.queueNanoseconds
-      input += entry.computeInputNanoseconds
-      infer += entry.computeInferNanoseconds
-      output += entry.computeOutputNanoseconds
-      addCounts(latency, entry.latency)
+  const batchSizes: Counts = {}
+  let merged = EMPTY
+  for (const tally of tallies) {
+    addCounts(latency, tally.latency)
+    addCounts(batchSizes, tally.batchSizes)
+    merged = {
+      seconds: merged.seconds + tally.seconds, requests: merged.requests + tally.requests, failures: merged.failures + tally.failures,
+      inferences: merged.inferences + tally.inferences, executions: merged.executions + tally.executions,
+      queueNanoseconds: merged.queueNanoseconds + tally.queueNanoseconds, computeInputNanoseconds: merged.computeInputNanoseconds + tally.computeInputNanoseconds,
+      computeInferNanoseconds: merged.computeInferNanoseconds + tally.computeInferNanoseconds, computeOutputNanoseconds: merged.computeOutputNanoseconds + tally.computeOutputNanoseconds,
+      latency, batchSizes,
+      cpuCores: { sum: merged.cpuCores.sum + tally.cpuCores.sum, count: merged.cpuCores.count + tally.cpuCores.count },
+      residentBytes: tally.residentBytes === null ? merged.residentBytes : Math.max(merged.residentBytes ?? 0, tally.residentBytes),
+      pending: tally.pending ?? merged.pending,
     }
-    if (sample.processCpuCores !== null) {
-      cpu += sample.processCpuCores
-      cpuSamples++
-    }
-    if (sample.processResidentBytes !== null) resident = Math.max(resident ?? 0, sample.processResidentBytes)
   }
-  const seconds = samples.length
+  return merged
+}
+
+/** The figures of a tally: rates, percentiles and means. */
+export function pointOf(tally: Tally, time: number): SeriesPoint {
+  const { seconds, requests, failures } = tally
   const isKnown = seconds > 0
-  const last = samples[seconds - 1]
   const perRequest = (nanoseconds: number) => (requests > 0 ? nanoseconds / requests / 1e6 : null)
   const quantile = (q: number) => {
-    const nanoseconds = latencyQuantile(latency, q)
+    const nanoseconds = latencyQuantile(tally.latency, q)
     return nanoseconds === null ? null : nanoseconds / 1e6
   }
   return {
@@ -89,42 +132,65 @@ export function summarise(samples: readonly ServerSample[], time: number, model:
     requestsPerSecond: isKnown ? requests / seconds : null,
     failuresPerSecond: isKnown ? failures / seconds : null,
     p50: quantile(0.5), p95: quantile(0.95), p99: quantile(0.99),
-    queue: perRequest(queue), computeInput: perRequest(input), computeInfer: perRequest(infer), computeOutput: perRequest(output),
-    meanBatch: executions > 0 ? inferences / executions : null,
-    pending: last ? matching(last, model).reduce((sum, entry) => sum + entry.pending, 0) : null,
-    cpuCores: cpuSamples > 0 ? cpu / cpuSamples : null,
-    residentBytes: resident,
+    queue: perRequest(tally.queueNanoseconds), computeInput: perRequest(tally.computeInputNanoseconds),
+    computeInfer: perRequest(tally.computeInferNanoseconds), computeOutput: perRequest(tally.computeOutputNanoseconds),
+    meanBatch: tally.executions > 0 ? tally.inferences / tally.executions : null,
+    pending: tally.pending,
+    cpuCores: tally.cpuCores.count > 0 ? tally.cpuCores.sum / tally.cpuCores.count : null,
+    residentBytes: tally.residentBytes,
   }
 }
 
+/** One point over all given samples. */
+export function summarise(samples: readonly ServerSample[], time: number, model: string): SeriesPoint {
+  return pointOf(tallyOf(samples, model), time)
+}
+
+/** Spans already counted, by the time of their end. */
+export type SpanCache = Map<number, { readonly tally: Tally; readonly point: SeriesPoint }>
+
+export interface Series {
+  readonly points: SeriesPoint[]
+  /** The whole window. */
+  readonly total: Tally
+}
+
 /**
- * One point per step. Steps are aligned to the clock, so points keep their value while the window moves; the last one may be incomplete
- * and lies at the window's end. `cache` (kept by the caller, one per step and model) saves the work for spans that did not change.
+ * One point per step. Steps are aligned to the clock, so points keep their value while the window moves; the first and the last one may be
+ * incomplete, and the last one lies at the window's end. `cache` (kept by the caller, one per step and model) saves the work for spans that
+ * did not change.
  */
-export function seriesPoints(samples: readonly ServerSample[], query: SeriesQuery, cache: Map<number, SeriesPoint> = new Map()): SeriesPoint[] {
+export function seriesOf(samples: readonly ServerSample[], query: SeriesQuery, cache: SpanCache = new Map()): Series {
   const step = query.stepSeconds * 1000
   const points: SeriesPoint[] = []
+  const tallies: Tally[] = []
   let next = 0
   for (let end = Math.ceil((query.start + 1) / step) * step; end < query.end + step; end += step) {
     const first = next
     while ((samples[next]?.time ?? Infinity) <= end) next++
-    const cached = cache.get(end)
-    const count = next - first
     const isWhole = end <= query.end && end - step >= query.start
-    if (isWhole && cached && cached.seconds === count) {
-      points.push(cached)
-      continue
-    }
-    const point = summarise(samples.slice(first, next), Math.min(end, query.end), query.model)
-    points.push(point)
-    if (isWhole) cache.set(end, point)
+    const known = isWhole ? cache.get(end) : undefined
+    const span = known?.tally.seconds === next - first ? known : spanOf(samples.slice(first, next), Math.min(end, query.end), query.model)
+    if (isWhole) cache.set(end, span)
+    points.push(span.point)
+    tallies.push(span.tally)
   }
   for (const time of cache.keys()) if (time < query.start) cache.delete(time)
-  return points
+  return { points, total: mergeTallies(tallies) }
+}
+
+function spanOf(samples: readonly ServerSample[], time: number, model: string) {
+  const tally = tallyOf(samples, model)
+  return { tally, point: pointOf(tally, time) }
+}
+
+/** The points of `seriesOf` alone. */
+export function seriesPoints(samples: readonly ServerSample[], query: SeriesQuery, cache?: SpanCache): SeriesPoint[] {
+  return seriesOf(samples, query, cache).points
 }
 
 /** One row per second of the window, oldest first; seconds without a sample are there with unknown values. */
-export function secondRows(samples: readonly ServerSample[], start: number, end: number, model: string, cache?: Map<number, SeriesPoint>): SeriesPoint[] {
+export function secondRows(samples: readonly ServerSample[], start: number, end: number, model: string, cache?: SpanCache): SeriesPoint[] {
   return seriesPoints(samples, { start, end, stepSeconds: 1, model }, cache)
 }
 
@@ -140,11 +206,9 @@ export function sampleGaps(samples: readonly ServerSample[], start: number, end:
   return gaps
 }
 
-/** Executions by total batch size over all samples, smallest size first. */
-export function batchSizeHistogram(samples: readonly ServerSample[], model: string): { readonly size: number; readonly executions: number }[] {
-  const counts: Counts = {}
-  for (const sample of samples) for (const entry of matching(sample, model)) addCounts(counts, entry.batchSizes)
-  return Object.keys(counts).map(Number).sort((a, b) => a - b).map((size) => ({ size, executions: counts[size] ?? 0 })).filter((bar) => bar.executions > 0)
+/** Executions by total batch size, smallest size first. */
+export function batchSizeBars(tally: Tally): { readonly size: number; readonly executions: number }[] {
+  return Object.entries(tally.batchSizes).map(([size, executions]) => ({ size: Number(size), executions })).filter((bar) => bar.executions > 0).sort((a, b) => a.size - b.size)
 }
 
 const STEPS = [1, 2, 5, 10, 15, 30, 60] as const

@@ -1,7 +1,7 @@
 /** What the Monitor page shows at one moment, computed once a second from the samples kept: pure, apart from the scales that hold. */
 import type { ServerSample } from '../../../server-core/contract/statistics.ts'
 import { HeldScale, type ValueScale } from '../../lib/chart-scale.ts'
-import { batchSizeHistogram, sampleGaps, secondRows, seriesPoints, stepSecondsFor, summarise, type SeriesPoint } from '../../lib/sample-series.ts'
+import { batchSizeBars, pointOf, sampleGaps, secondRows, seriesOf, stepSecondsFor, type SeriesPoint, type SpanCache } from '../../lib/sample-series.ts'
 
 export type WindowSeconds = 60 | 300 | 900 | 3600
 export const WINDOWS: readonly WindowSeconds[] = [60, 300, 900, 3600]
@@ -50,8 +50,8 @@ export class MonitorViewBuilder {
   readonly #scales = {
     latency: new HeldScale(10), throughput: new HeldScale(10), split: new HeldScale(10), errors: new HeldScale(2), pending: new HeldScale(4, { whole: true }), cpu: new HeldScale(1), memory: new HeldScale(200),
   }
-  #cache = new Map<number, SeriesPoint>()
-  #rowCache = new Map<number, SeriesPoint>()
+  #cache: SpanCache = new Map()
+  #rowCache: SpanCache = new Map()
   #cacheKey = ''
 
   build(samples: readonly ServerSample[], query: MonitorQuery): MonitorView {
@@ -65,7 +65,7 @@ export class MonitorViewBuilder {
       this.#rowCache = new Map()
       for (const scale of Object.values(this.#scales)) scale.reset()
     }
-    const points = seriesPoints(samples, { start, end, stepSeconds, model }, this.#cache)
+    const { points, total } = seriesOf(samples, { start, end, stepSeconds, model }, this.#cache)
     const most = (value: (point: SeriesPoint) => number | null) => points.reduce((max, point) => Math.max(max, value(point) ?? 0), 0)
     const scales: MonitorScales = {
       latency: this.#scales.latency.next(most((point) => point.p99), end),
@@ -80,8 +80,8 @@ export class MonitorViewBuilder {
       start, end, stepSeconds, points, scales,
       rows: query.hasRows ? secondRows(samples, start, end, model, this.#rowCache) : [],
       gaps: sampleGaps(samples, start, end),
-      batchSizes: batchSizeHistogram(samples, model),
-      total: summarise(samples, end, model),
+      batchSizes: batchSizeBars(total),
+      total: pointOf(total, end),
       latest: samples[samples.length - 1] ?? null,
       models: [...new Set(samples.flatMap((sample) => sample.models.map((entry) => entry.model)))].sort(),
     }
