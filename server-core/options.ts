@@ -30,6 +30,8 @@ export interface ServerOptions {
   readonly allowMetrics: boolean
   readonly metricsAddress: string
   readonly metricsPort: number
+  /** How often the machine's own gauges are read. */
+  readonly metricsIntervalMilliseconds: number
   /** Load and unload from other machines without a restricting header. */
   readonly allowRemoteControl: boolean
   readonly console: boolean
@@ -68,6 +70,7 @@ export const DEFAULT_SERVER_OPTIONS: ServerOptions = Object.freeze({
   allowMetrics: true,
   metricsAddress: '127.0.0.1',
   metricsPort: 8002,
+  metricsIntervalMilliseconds: 2000,
   allowRemoteControl: false,
   console: false,
   consoleAddress: '127.0.0.1',

@@ -103,7 +103,7 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
       await open('grpc', 'GRPCInferenceService', () => startGrpcFrontend({ ...common('grpc'), protoDirectory: PROTO_DIRECTORY }))
     }
     if (options.allowHttp) await open('http', 'HTTPService', () => startHttpFrontend(common('http')))
-    if (options.allowMetrics) await open('metrics', 'Metrics Service', () => startMetricsFrontend(common('metrics')))
+    if (options.allowMetrics) await open('metrics', 'Metrics Service', () => startMetricsFrontend({ ...common('metrics'), intervalMilliseconds: options.metricsIntervalMilliseconds }))
   } catch (error) {
     await stop().catch((reason: unknown) => { log.error('could not stop cleanly', { error: toServerError(reason).message }) })
     throw error

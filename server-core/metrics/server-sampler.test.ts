@@ -45,6 +45,21 @@ describe('ServerSampler', () => {
     expect(samples.map((sample) => sample.models.length)).toEqual([1, 0])
   })
 
+  it('adds up both objects of a model that was reloaded in that second', () => {
+    const { clock, samples, sampler } = setUp()
+    const [before, after] = [new ModelStatistics('m', '1'), new ModelStatistics('m', '1')]
+    const times = { executeStart: 1, computeStart: 2, computeEnd: 3, executeEnd: 4 }
+    sampler.add(before)
+    sampler.add(after)
+    for (const statistics of [before, after]) {
+      statistics.countExecution(2, times, 0)
+      statistics.countSuccess({ requestStart: 0, queueStart: 0, requestEnd: 500, batchSize: 2, times })
+    }
+    sampler.remove(before)
+    clock.advance(SECOND)
+    expect(samples[0]?.models).toMatchObject([{ success: 2, inferences: 4, latency: { 0: 2 }, batchSizes: { 2: 2 }, queueNanoseconds: 2 }])
+  })
+
   it('keeps no more samples than its capacity and answers the last seconds', () => {
     const { clock, sampler } = setUp(5)
     clock.advance(9 * SECOND)

@@ -75,10 +75,13 @@ export class ServerSampler {
   }
 
   #take(time: number): void {
-    const models: ModelSample[] = []
+    const models = new Map<string, ModelSample>()
     for (const statistics of this.#sources) {
       const sample = statistics.takeSample()
-      if (sample !== null) models.push(sample)
+      if (sample === null) continue
+      const key = `${sample.model}/${sample.version}`
+      const other = models.get(key)
+      models.set(key, other === undefined ? sample : addSamples(other, sample))
     }
     for (const statistics of this.#leaving) this.#sources.delete(statistics)
     this.#leaving.clear()
@@ -89,7 +92,7 @@ export class ServerSampler {
     this.#lastUsage = { cpuMicroseconds: usage.cpuMicroseconds, at }
     const sample: ServerSample = {
       time,
-      models,
+      models: [...models.values()],
       processCpuCores: last === null || elapsedMicroseconds <= 0 ? null : (usage.cpuMicroseconds - last.cpuMicroseconds) / elapsedMicroseconds,
       processResidentBytes: usage.residentBytes,
       npus: null,
@@ -98,4 +101,29 @@ export class ServerSampler {
     if (this.#samples.length > this.#capacity) this.#samples.shift()
     this.#onSample(sample)
   }
+}
+
+/** Both halves of a second in which a model was reloaded: the old object's and the new one's. */
+function addSamples(a: ModelSample, b: ModelSample): ModelSample {
+  return {
+    model: a.model,
+    version: a.version,
+    success: a.success + b.success,
+    failure: a.failure + b.failure,
+    inferences: a.inferences + b.inferences,
+    executions: a.executions + b.executions,
+    latency: addCounts(a.latency, b.latency),
+    queueNanoseconds: a.queueNanoseconds + b.queueNanoseconds,
+    computeInputNanoseconds: a.computeInputNanoseconds + b.computeInputNanoseconds,
+    computeInferNanoseconds: a.computeInferNanoseconds + b.computeInferNanoseconds,
+    computeOutputNanoseconds: a.computeOutputNanoseconds + b.computeOutputNanoseconds,
+    batchSizes: addCounts(a.batchSizes, b.batchSizes),
+    pending: a.pending + b.pending,
+  }
+}
+
+function addCounts(a: Readonly<Record<number, number>>, b: Readonly<Record<number, number>>): Record<number, number> {
+  const sum: Record<number, number> = { ...a }
+  for (const [key, count] of Object.entries(b)) sum[Number(key)] = (sum[Number(key)] ?? 0) + count
+  return sum
 }

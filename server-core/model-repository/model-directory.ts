@@ -50,8 +50,9 @@ export async function readModelDirectory(repositoryPath: string, name: string, p
     const version = versionOf(entry.name, log)
     if (version === null) continue
     const files: ModelFile[] = []
-    await collectFiles(entryPath, entry.name, files, marks)
-    versions.push({ version, path: entryPath, entries: await listDirectory(entryPath), files })
+    const entries = await listDirectory(entryPath)
+    await collectFiles(entryPath, entry.name, entries, files, marks)
+    versions.push({ version, path: entryPath, entries, files })
   }
   versions.sort((a, b) => a.version - b.version)
   return { name, repositoryPath, path, configPath, versions, signature: marks.sort().join('\n') }
@@ -83,12 +84,12 @@ function versionOf(name: string, log?: Logger): number | null {
   return Number(name)
 }
 
-async function collectFiles(path: string, relativePath: string, files: ModelFile[], marks: string[]): Promise<void> {
-  for (const entry of await listDirectory(path)) {
+async function collectFiles(path: string, relativePath: string, entries: readonly DirectoryEntry[], files: ModelFile[], marks: string[]): Promise<void> {
+  for (const entry of entries) {
     const entryPath = join(path, entry.name)
     const entryRelative = `${relativePath}/${entry.name}`
     if (entry.isDirectory) {
-      await collectFiles(entryPath, entryRelative, files, marks)
+      await collectFiles(entryPath, entryRelative, await listDirectory(entryPath), files, marks)
       continue
     }
     const file = await fileMark(entryPath, entryRelative)

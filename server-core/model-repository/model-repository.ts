@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path'
 import type { Logger } from '../logger.ts'
 import { ServerError } from '../server-error.ts'
 import { isInside } from './contained-path.ts'
+import { Semaphore } from './semaphore.ts'
 import { listDirectory, readModelDirectory, type ModelDirectory } from './model-directory.ts'
 
 /** What a scan says about one name: a model, the same name in several repositories, or a directory that cannot be used. */
@@ -10,6 +11,9 @@ export type RepositoryEntry =
   | { readonly kind: 'model'; readonly directory: ModelDirectory }
   | { readonly kind: 'duplicate'; readonly name: string; readonly repositoryPath: string }
   | { readonly kind: 'unusable'; readonly name: string; readonly repositoryPath: string; readonly reason: string }
+
+/** Model directories that are read at the same time. */
+const PARALLEL_READS = 16
 
 export const DUPLICATE_REASON = 'model appears in two or more repositories'
 
@@ -42,9 +46,9 @@ export class ModelRepository {
         if (entry.isDirectory) places.set(entry.name, [...places.get(entry.name) ?? [], path])
       }
     }
-    const entries: RepositoryEntry[] = []
-    for (const [name, paths] of [...places].sort(([a], [b]) => (a < b ? -1 : 1))) entries.push(await this.#entry(name, paths))
-    return entries
+    const names = [...places].sort(([a], [b]) => (a < b ? -1 : 1))
+    const slots = new Semaphore(PARALLEL_READS)
+    return Promise.all(names.map(([name, paths]) => slots.run(() => this.#entry(name, paths))))
   }
 
   /** One name; null when no repository lists it. */
