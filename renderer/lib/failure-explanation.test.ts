@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { explainFailure, formatPlace } from './failure-explanation.ts'
+import { explainFailure, formatPlace, isConfigFailure } from './failure-explanation.ts'
 
 describe('explainFailure', () => {
   it.each([
@@ -8,6 +8,7 @@ describe('explainFailure', () => {
     ['noVersion', "at least one version must be available under the version policy of model 'a'", {}],
     ['fileMissing', "unable to find '/models/a/1/model.onnx' for model 'a'", { file: '/models/a/1/model.onnx' }],
     ['fileDamaged', 'Internal: onnx runtime error: Load model from /models/a/1/model.onnx failed:Protobuf parsing failed.', {}],
+    ['fileDamaged', "Invalid argument: Cannot read the ONNX model '/models/a/1/model.onnx': The file is not an ONNX model: it is cut off: byte 10 is needed, 2 are there.", { file: '/models/a/1/model.onnx' }],
     ['opsetTooNew', 'ONNX Runtime only *guarantees* support for models stamped with official released onnx opset versions. Opset 30 is under development. Current official support for domain ai.onnx is till opset 26.', { supported: '26' }],
     ['noBatching', "autofill failed for model 'a': model does not support batching while non-zero max_batch_size is specified", {}],
     ['tensorName', "unexpected inference input 'y', allowed inputs are: A, B", { tensor: 'y', allowed: 'A, B' }],
@@ -30,6 +31,13 @@ describe('explainFailure', () => {
     expect(explainFailure("unable to load model 'a', configuration expects datatype TYPE_INT32 for input 'x', model provides TYPE_FP32")).toMatchObject({ cause: 'datatype', expected: 'TYPE_INT32', found: 'TYPE_FP32', facts: { tensor: 'x' } })
     expect(explainFailure("model 'a', tensor 'x': the model expects 2 dimensions (shape [-1,3]) but the model configuration specifies 3 dimensions (an initial batch dimension because max_batch_size > 0 followed by the explicit tensor shape, making complete shape [-1,-1,3])"))
       .toMatchObject({ cause: 'batchAxis', expected: '[-1,3]', found: '[-1,-1,3]' })
+  })
+
+  it('knows what is mended in the config and what in the files', () => {
+    expect(isConfigFailure(explainFailure('instance group a_0 has kind KIND_GPU but no GPUs are available'))).toBe(true)
+    expect(isConfigFailure(explainFailure('something odd (config.pbtxt:3)'))).toBe(true)
+    expect(isConfigFailure(explainFailure("unable to find '/models/a/1/model.onnx' for model 'a'"))).toBe(false)
+    expect(isConfigFailure(explainFailure('Internal: something new'))).toBe(false)
   })
 
   it('leaves unknown texts to speak for themselves', () => {

@@ -45,7 +45,7 @@ const RULES: readonly Rule[] = [
   { cause: 'fileMissing', pattern: /unable to find '(?<file>[^']*)' for model|(?:No such file|doesn't exist|File not found)/i },
   { cause: 'opsetTooNew', pattern: /Current official support for domain \S+ is till opset (?<supported>\d+)|Unsupported model IR version|opset \d+ is under development/ },
   { cause: 'operatorMissing', pattern: /(?:NOT_IMPLEMENTED|Could not find an implementation for|is not a registered function\/op)\W*(?<operator>[A-Za-z][\w.]*)?/ },
-  { cause: 'fileDamaged', pattern: /Protobuf parsing failed|INVALID_PROTOBUF|ModelProto does not have a graph|INVALID_GRAPH|Invalid model/i },
+  { cause: 'fileDamaged', pattern: /Cannot read the ONNX model '(?<file>[^']*)'|Protobuf parsing failed|INVALID_PROTOBUF|ModelProto does not have a graph|INVALID_GRAPH|Invalid model/i },
   { cause: 'outOfMemory', pattern: /bad_alloc|out of memory|Failed to allocate memory/i },
 ]
 
@@ -71,6 +71,14 @@ function placeIn(text: string): FailurePlace | null {
 
 function lastTwoParts(path: string): string {
   return path.split('/').slice(-2).join('/')
+}
+
+/** Causes that are mended in config.pbtxt, where no text names the line. */
+const CONFIG_CAUSES: ReadonlySet<FailureCause> = new Set(['configSyntax', 'configUnreadable', 'backendMissing', 'backendUnknown', 'directoryName', 'batchAxis', 'noBatching', 'datatype', 'tensorCount', 'tensorName', 'gpu', 'unsupportedField', 'nonAscii'])
+
+/** Whether the way to the fix is the config (else it is the files). */
+export function isConfigFailure({ cause, place }: FailureExplanation): boolean {
+  return place !== null || (cause !== null && CONFIG_CAUSES.has(cause))
 }
 
 /** `config.pbtxt:9:13` */

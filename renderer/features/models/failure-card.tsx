@@ -13,7 +13,7 @@ import { EditIcon, FileIcon, RetryIcon } from '../../components/icons.tsx'
 import { errorText } from '../../components/error-notice.tsx'
 import { command } from '../../console-client.ts'
 import { useConsole } from '../../console-store.ts'
-import { explainFailure, formatPlace } from '../../lib/failure-explanation.ts'
+import { explainFailure, formatPlace, isConfigFailure } from '../../lib/failure-explanation.ts'
 import type { FailureExplanation } from '../../lib/failure-explanation.ts'
 import { formatClockMilliseconds } from '../../lib/format.ts'
 import { failureReason, modelState, readyVersions } from '../../lib/model-state.ts'
@@ -31,7 +31,7 @@ export function FailureCard({ model }: { readonly model: ModelSummary }) {
   const log = detail.kind === 'known' ? detail.detail.log : []
   const reason = failureReason(model)
   const explanation = bestExplanation(reason, log)
-  const { place, expected, found } = explanation
+  const { expected, found } = explanation
   const availability = useLoadAvailability()
   return (
     <div className="npu-failure" data-testid="failure-card">
@@ -43,7 +43,7 @@ export function FailureCard({ model }: { readonly model: ModelSummary }) {
         <p className="npu-label">{t('where')}</p>
         <div className="npu-row">
           <span className="npu-quiet"><FileIcon /></span>
-          <a className="npu-link npu-mono" href={routeHash('models', model.name, place === null ? 'files' : 'config')}>{place === null ? `${model.repositoryPath}/${model.name}` : formatPlace(place)}</a>
+          <a className="npu-link npu-mono" href={routeHash('models', model.name, isConfigFailure(explanation) ? 'config' : 'files')}>{placeText(model, explanation)}</a>
         </div>
       </div>
       {expected !== null && found !== null && (
@@ -72,6 +72,14 @@ export function FailureCard({ model }: { readonly model: ModelSummary }) {
       </Disclosure>
     </div>
   )
+}
+
+/** Where to look, as exactly as the texts tell: line, file, or the model's folder. */
+function placeText(model: ModelSummary, explanation: FailureExplanation): string {
+  const { place, facts } = explanation
+  if (place !== null) return formatPlace(place)
+  if (isConfigFailure(explanation)) return `${model.name}/config.pbtxt`
+  return facts['file'] ?? `${model.repositoryPath}/${model.name}`
 }
 
 /** The log excerpt and the config of a model, read again whenever its state changes. */

@@ -101,7 +101,7 @@ export function VersionCells({ row }: { readonly row: RowOf<'version'> }) {
   const state = versionState(version)
   const bytes = version.files.reduce((sum, file) => sum + file.byteSize, 0)
   const changed = version.files.reduce((latest, file) => Math.max(latest, file.modifiedAt), 0)
-  const word = state === 'ready' ? t('version.serving') : state === 'unloaded' ? t('version.kept') : undefined
+  const word = state === 'ready' ? t('version.serving') : state === 'unloaded' && ['ready', 'degraded'].includes(modelState(row.model)) ? t('version.kept') : undefined
   return (
     <>
       <div role="gridcell" className="npu-models-name npu-models-indent-1"><Fold row={row} />{t('version.name', { version: version.version })}</div>

@@ -87,7 +87,7 @@ describe('models page', () => {
 
   it('shows a refused action that leaves no trace on its model', async () => {
     await show()
-    command.mockImplementation((name) => (name === 'model.unload' ? Promise.reject(new ConsoleError('UNAVAILABLE', 'busy')) : new Promise(() => {})))
+    command.mockImplementation((...[name]) => (name === 'model.unload' ? Promise.reject(new ConsoleError('UNAVAILABLE', 'busy')) : new Promise(() => {})))
     await act(async () => button('unload-rec')?.click())
     expect(page.container.querySelector('[role="alert"]')?.textContent).toContain('“rec” was not unloaded.')
   })

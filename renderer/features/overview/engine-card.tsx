@@ -7,6 +7,7 @@ import { useConsole } from '../../console-store.ts'
 import { EngineState } from '../../frame/engine-state.tsx'
 import { durationParts, UNKNOWN } from '../../lib/format.ts'
 import { useNow } from '../../lib/use-now.ts'
+import { useServerProcess } from '../../server-process-store.ts'
 
 export function EngineCard() {
   const { t } = useTranslation('overview')
@@ -23,8 +24,19 @@ export function EngineCard() {
         <span>{t('engine.uptime')} <b>{status === null ? UNKNOWN : <Uptime since={status.startedAt} />}</b></span>
         {places.length > 0 && <span className={isLoopback ? undefined : 'npu-is-degraded'}>{t(isLoopback ? 'engine.loopback' : 'engine.open')}</span>}
       </div>
+      <PortFallbacks />
     </Card>
   )
+}
+
+const FRONT_ENDS = { http: 'HTTP', grpc: 'gRPC', metrics: 'metrics', console: 'console' } as const
+
+/** The desktop moves to a free port where the wanted one is taken: said here, because clients must know. */
+function PortFallbacks() {
+  const { t } = useTranslation('overview')
+  const process = useServerProcess((state) => state.process)
+  const moved = process?.kind === 'running' ? (process.portFallbacks ?? []) : []
+  return moved.map(({ name, requested, used }) => <p key={name} className="npu-small-text npu-is-degraded">{t('engine.portTaken', { name: FRONT_ENDS[name], requested, used })}</p>)
 }
 
 function Uptime({ since }: { readonly since: number }) {

@@ -9,9 +9,9 @@ import { formatBytes } from '../../lib/format.ts'
 export function NpuCard() {
   const { t } = useTranslation('overview')
   const npus = useConsole((state) => state.samples[state.samples.length - 1]?.npus ?? null)
-  if (npus === null || npus.length === 0) return <Card title={t('npu.title')} isFlush isGrowing><EmptyState title={t('npu.none')}>{t('npu.noneHint')}</EmptyState></Card>
+  if (npus === null || npus.length === 0) return <Card title={t('npu.title')} isFlush><EmptyState title={t('npu.none')}>{t('npu.noneHint')}</EmptyState></Card>
   return (
-    <Card title={t('npu.title')} isGrowing note={t('npu.note', { count: npus.length })}>
+    <Card title={t('npu.title')} note={t('npu.note', { count: npus.length })}>
       <div className="npu-cards">{npus.map((npu) => <OneCard key={npu.card} npu={npu} />)}</div>
     </Card>
   )

@@ -26,7 +26,7 @@ export function ServingCard() {
   const loading = active.filter((model) => modelState(model) === 'loading').length
   const note = [t('serving.note', { count: active.length - loading }), ...(loading > 0 ? [t('serving.loading', { count: loading })] : [])].join(' · ')
   return (
-    <Card title={t('serving.title')} note={note} actions={<a className="npu-link" href={routeHash('models')}>{t('serving.open')}</a>} isFlush>
+    <Card title={t('serving.title')} note={note} actions={<a className="npu-link" href={routeHash('models')}>{t('serving.open')}</a>} isFlush isGrowing className="npu-serving">
       {active.length === 0 ? <EmptyState title={t('serving.nothing')}>{t('serving.nothingHint')}</EmptyState> : (
         <div className="npu-serving-scroll" tabIndex={0} role="group" aria-label={t('serving.title')}>
           <table className="npu-table">
