@@ -241,6 +241,24 @@ test('a server process that is killed is shown within 2 s and runs again within 
   expect(await command(page, 'server.status')).toMatchObject({ repositoryPaths: [repository] })
 })
 
+test('a page whose process crashes is loaded again while the server goes on', async ({ launch }) => {
+  const { app, page } = await launch()
+  const server = await runningProcessId(page)
+  await app.evaluate(({ BrowserWindow }) => {
+    const contents = BrowserWindow.getAllWindows()[0]?.webContents
+    const events: string[] = []
+    Object.assign(globalThis, { pageEvents: events })
+    contents?.on('render-process-gone', (_event, { reason }) => { events.push(reason) })
+    contents?.on('did-finish-load', () => { events.push('loaded') })
+    contents?.forcefullyCrashRenderer()
+  })
+  const events = () => app.evaluate(() => (globalThis as unknown as { pageEvents: string[] }).pageEvents)
+  await expect.poll(async () => (await events()).at(-1), { timeout: 15_000 }).toBe('loaded')
+  expect((await events())[0]).toMatch(/^(crashed|killed)$/)
+  expect(await app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows().length)).toBe(1)
+  expect(() => process.kill(server, 0)).not.toThrow()
+})
+
 test('closing while a model serves asks once; serving goes on without a window, and a second start brings it back', async ({ launch, work, electronPath }) => {
   const repository = writeIdentityRepository(join(work, 'models'))
   const { app, page } = await launch(repository)

@@ -54,6 +54,9 @@ export class WebContents extends EventEmitter {
 
   reload(): void { void this.command('Page.reload') }
 
+  /** The page's process ends at once; the command itself is never answered. */
+  forcefullyCrashRenderer(): void { void this.command('Page.crash').catch(() => undefined) }
+
   send(channel: string, ...args: unknown[]): void {
     this.post({ kind: 'event', channel, args })
   }
