@@ -25,6 +25,12 @@ export interface InferCall {
 export const JSON_FORM: OutputForm = { isBinary: false, classification: 0 }
 export const BINARY_FORM: OutputForm = { isBinary: true, classification: 0 }
 
+const ROOT_MEMBERS = ['id', 'parameters', 'inputs', 'outputs']
+const INPUT_MEMBERS = ['name', 'datatype', 'shape', 'parameters', 'data']
+const INPUT_PARAMETERS = ['binary_data_size', 'shared_memory_region']
+const OUTPUT_MEMBERS = ['name', 'parameters']
+const OUTPUT_PARAMETERS = ['binary_data', 'classification', 'shared_memory_region']
+
 const INT64_MAX = 0x7fff_ffff_ffff_ffffn
 
 export interface InferBody {
@@ -56,16 +62,14 @@ export function readInferBody(input: InferBody): InferCall {
     throw invalid(`request JSON size of ${headerLength} bytes exceeds the maximum allowed input size of ${maxInputSize} bytes. Use --http-max-input-size to increase the limit.`)
   }
   const document = new JsonDocument(headerLength === body.length ? body : body.subarray(0, headerLength))
-  const root = document.root
-  const idAt = document.find(root, 'id')
+  const [idAt = -1, parametersAt = -1, inputsAt = -1, outputsAt = -1] = document.findAll(document.root, ROOT_MEMBERS)
   const id = idAt < 0 ? '' : within("Unable to parse 'id': ", () => document.asString(idAt))
   const draft: Draft = { isBinaryOutput: false, parameters: Object.create(null) as Record<string, ParameterValue> }
-  const parametersAt = document.find(root, 'parameters')
   if (parametersAt >= 0) readParameters(document, parametersAt, draft)
   const reader = new InputReader(document, input, id)
-  const inputs = reader.readAll(memberArray(document, root, 'inputs'))
+  const inputs = reader.readAll(arrayMember(document, inputsAt, 'inputs'))
   if (reader.binaryOffset !== body.length) throw invalid(`unexpected additional input data for model '${modelName}'`)
-  const outputForms = readOutputs(document, root)
+  const outputForms = readOutputs(document, outputsAt)
   const { isBinaryOutput, parameters, ...fields } = draft
   return {
     request: {
@@ -149,14 +153,12 @@ class InputReader {
 
   #readOne(at: number, names: Set<string>): Tensor {
     const document = this.#document
-    const dataAt = document.find(at, 'data')
-    const parametersAt = document.find(at, 'parameters')
-    const binarySizeAt = document.find(parametersAt, 'binary_data_size')
-    const regionAt = document.find(parametersAt, 'shared_memory_region')
+    const [nameAt = -1, datatypeAt = -1, shapeAt = -1, parametersAt = -1, dataAt = -1] = document.findAll(at, INPUT_MEMBERS)
+    const [binarySizeAt = -1, regionAt = -1] = document.findAll(parametersAt, INPUT_PARAMETERS)
     checkOneSource(dataAt, binarySizeAt, regionAt)
-    const name = memberString(document, at, 'name')
-    const datatypeText = memberString(document, at, 'datatype')
-    const dims = readShape(document, at)
+    const name = stringMember(document, nameAt, 'name')
+    const datatypeText = stringMember(document, datatypeAt, 'datatype')
+    const dims = readShape(document, shapeAt)
     if (names.has(name)) throw invalid(`[request id: <id_unknown>] input '${name}' already exists in request`)
     names.add(name)
     if (regionAt >= 0) {
@@ -220,7 +222,7 @@ function checkOneSource(dataAt: number, binarySizeAt: number, regionAt: number):
 }
 
 function readShape(document: JsonDocument, at: number): bigint[] {
-  const shapeAt = memberArray(document, at, 'shape')
+  const shapeAt = arrayMember(document, at, 'shape')
   const dims: bigint[] = []
   for (let dimAt = document.first(shapeAt); dimAt >= 0; dimAt = document.next(dimAt)) {
     const elementAt = dimAt
@@ -242,22 +244,21 @@ function elementCount(name: string, dims: readonly bigint[]): bigint {
   return count
 }
 
-function readOutputs(document: JsonDocument, root: number): ReadonlyMap<string, OutputForm> {
+function readOutputs(document: JsonDocument, outputsAt: number): ReadonlyMap<string, OutputForm> {
   const forms = new Map<string, OutputForm>()
-  if (document.find(root, 'outputs') < 0) return forms
-  const arrayAt = memberArray(document, root, 'outputs')
-  for (let at = document.first(arrayAt); at >= 0; at = document.next(at)) {
-    const name = memberString(document, at, 'name')
+  if (outputsAt < 0) return forms
+  arrayMember(document, outputsAt, 'outputs')
+  for (let at = document.first(outputsAt); at >= 0; at = document.next(at)) {
+    const [nameAt = -1, parametersAt = -1] = document.findAll(at, OUTPUT_MEMBERS)
+    const name = stringMember(document, nameAt, 'name')
     if (forms.has(name)) throw invalid(`[request id: <id_unknown>] output '${name}' already exists in request`)
-    forms.set(name, readOutputForm(document, document.find(at, 'parameters')))
+    forms.set(name, readOutputForm(document, parametersAt))
   }
   return forms
 }
 
 function readOutputForm(document: JsonDocument, parametersAt: number): OutputForm {
-  const binaryAt = document.find(parametersAt, 'binary_data')
-  const classificationAt = document.find(parametersAt, 'classification')
-  const regionAt = document.find(parametersAt, 'shared_memory_region')
+  const [binaryAt = -1, classificationAt = -1, regionAt = -1] = document.findAll(parametersAt, OUTPUT_PARAMETERS)
   const classification = classificationAt < 0 ? 0 : Number(within("Unable to set 'classification': ", () => document.asUnsigned(classificationAt)))
   if (regionAt >= 0) {
     const region = within("Unable to parse 'shared_memory_region': ", () => document.asString(regionAt))
@@ -270,18 +271,21 @@ function readOutputForm(document: JsonDocument, parametersAt: number): OutputFor
   return { isBinary, classification }
 }
 
-/** Offset of a required array member. */
-function memberArray(document: JsonDocument, objectAt: number, name: string): number {
-  const at = document.find(objectAt, name)
-  if (at < 0) throw internal(`Unable to parse '${name}': attempt to access non-existing object member '${name}'`)
+/** Checks a required array member found at `at` (-1: missing) and hands its offset back. */
+function arrayMember(document: JsonDocument, at: number, name: string): number {
+  if (at < 0) throw missingMember(name)
   if (document.kind(at) !== 'array') throw internal(`Unable to parse '${name}': attempt to access JSON non-array as array`)
   return at
 }
 
-function memberString(document: JsonDocument, objectAt: number, name: string): string {
-  const at = document.find(objectAt, name)
-  if (at < 0) throw internal(`Unable to parse '${name}': attempt to access non-existing object member '${name}'`)
+/** The text of a required string member found at `at` (-1: missing). */
+function stringMember(document: JsonDocument, at: number, name: string): string {
+  if (at < 0) throw missingMember(name)
   return within(`Unable to parse '${name}': `, () => document.asString(at))
+}
+
+function missingMember(name: string): ServerError {
+  return internal(`Unable to parse '${name}': attempt to access non-existing object member '${name}'`)
 }
 
 /** Puts the call site's prefix before an error's text. */

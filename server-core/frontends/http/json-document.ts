@@ -100,6 +100,28 @@ export class JsonDocument {
     return -1
   }
 
+  /**
+   * `find` for several names in one pass.
+   * @returns an offset per name; -1 where there is none or `at` is no object
+   */
+  findAll(at: number, names: readonly string[]): number[] {
+    const found = new Array<number>(names.length).fill(-1)
+    if (at < 0 || this.bytes[at] !== OPEN_OBJECT) return found
+    let missing = names.length
+    for (let nameAt = this.first(at); nameAt >= 0 && missing > 0;) {
+      const valueAt = this.memberValue(nameAt)
+      for (let i = 0; i < names.length; i++) {
+        if (found[i] === -1 && this.#nameIs(nameAt, names[i] as string)) {
+          found[i] = valueAt
+          missing--
+          break
+        }
+      }
+      nameAt = this.next(valueAt)
+    }
+    return found
+  }
+
   /** The text of a string value or member name; invalid UTF-8 becomes U+FFFD. */
   text(at: number): string {
     const bytes = this.bytes

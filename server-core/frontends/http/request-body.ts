@@ -47,14 +47,15 @@ export class BodyCollector {
   /** @throws TooManyChunksError, AbortedUploadError */
   collect(request: IncomingMessage): Promise<CollectedBody> {
     return new Promise((resolve, reject) => {
-      const fail = (error: Error) => { if (!this.#isSettled) { this.#isSettled = true; reject(error) } }
+      const abort = () => { if (!this.#isSettled) { this.#isSettled = true; reject(new AbortedUploadError()) } }
       request.on('data', (chunk: Buffer) => {
         this.#take(chunk)
-        if (this.#count > MAX_CHUNKS && this.#received < this.#count * SMALL_CHUNK) fail(new TooManyChunksError())
+        const isTooMany = this.#count > MAX_CHUNKS && this.#received < this.#count * SMALL_CHUNK
+        if (isTooMany && !this.#isSettled) { this.#isSettled = true; reject(new TooManyChunksError()) }
       })
       request.on('end', () => { if (!this.#isSettled) { this.#isSettled = true; resolve(this.#result()) } })
-      request.on('close', () => { fail(new AbortedUploadError()) })
-      request.on('error', () => { fail(new AbortedUploadError()) })
+      request.on('close', abort)
+      request.on('error', abort)
     })
   }
 
