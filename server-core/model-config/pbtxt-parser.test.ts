@@ -145,6 +145,16 @@ describe('recovery', () => {
   })
 })
 
+test('a file of 100,000 lines takes seconds of processor time at most', () => {
+  const tensor = (index: number): string => `  {\n    name: "tensor_${index}" # comment\n    data_type: TYPE_FP32\n    dims: [ 1, 2, -1 ]\n  }`
+  const text = `input [\n${Array.from({ length: 20_000 }, (_none, index) => tensor(index)).join(',\n')}\n]\n`
+  const before = process.cpuUsage()
+  const { tree, errors } = parsePbtxt(text)
+  const { user, system } = process.cpuUsage(before)
+  expect([errors.length, tree.root.fields[0]?.values.length]).toEqual([0, 20_000])
+  expect((user + system) / 1e6).toBeLessThan(4)
+})
+
 /** Numerical Recipes' generator: the same mutations on every run. */
 function randomNumbers(seed: number): (limit: number) => number {
   let state = seed

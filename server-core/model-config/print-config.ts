@@ -29,8 +29,8 @@ function printField(object: MessageObject, field: FieldSchema, indent: string): 
 
 function printMap(map: MessageObject, field: FieldSchema, indent: string): string {
   if (field.type.kind !== 'message') return ''
-  const entrySchema = field.type.message
-  const hasIntegerKeys = entrySchema.byName.get('key')?.type.kind === 'scalar' && field.name === 'priority_queue_policy'
+  const keyType = field.type.message.byName.get('key')?.type
+  const hasIntegerKeys = keyType?.kind === 'scalar' && keyType.scalar !== 'string'
   const keys = Object.keys(map).toSorted((a, b) => (hasIntegerKeys ? compareIntegers(a, b) : a < b ? -1 : 1))
   // Map entries print both fields, defaults too.
   return keys.map((key) => {

@@ -133,7 +133,7 @@ describe('createImportedModel', () => {
   test('a bad file or name leaves nothing behind', async () => {
     await expect(create('net', Buffer.from('text'))).rejects.toMatchObject({ kind: 'INVALID_ARG' })
     await expect(create('../escape')).rejects.toMatchObject({ kind: 'INVALID_ARG' })
-    await expect(create('net', MODEL, join(root, 'nowhere'))).rejects.toThrow('nowhere')
+    await expect(create('net', MODEL, join(root, 'nowhere'))).rejects.toMatchObject({ kind: 'NOT_FOUND', message: expect.stringContaining('nowhere') as string })
     expect(readdirSync(root, { recursive: true })).toEqual(['repository'])
   })
 

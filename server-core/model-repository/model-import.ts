@@ -94,7 +94,10 @@ function alreadyExists(modelName: string, repositoryPath: string): ServerError {
  */
 async function temporaryParent(repositoryPath: string): Promise<string> {
   const parent = dirname(repositoryPath)
-  const [own, above] = await Promise.all([stat(repositoryPath), stat(parent)])
+  const own = await stat(repositoryPath).catch((cause: unknown) => {
+    throw new ServerError('NOT_FOUND', `The model repository '${repositoryPath}' is not there. Open another one, or bring it back.`, { cause })
+  })
+  const above = await stat(parent)
   if (own.dev !== above.dev || parent === repositoryPath) return repositoryPath
   return await access(parent, constants.W_OK).then(() => parent, () => repositoryPath)
 }
