@@ -258,6 +258,22 @@ describe('errors', () => {
   })
 })
 
+describe('stopping', () => {
+  it('does not wait for clients that are connected and idle', async () => {
+    await call('ServerLive', {})
+    const startedAt = performance.now()
+    await frontend.stop(30)
+    expect(performance.now() - startedAt).toBeLessThan(15_000)
+  })
+
+  it('cuts calls that are still in flight when the time is over', async () => {
+    const failed = failure('ModelInfer', { model_name: 'waiting' })
+    await started.promise
+    await frontend.stop(0.05)
+    expect(await failed).toEqual([expect.any(Number), expect.any(String)])
+  })
+})
+
 describe('the protocol on the wire', () => {
   it('encodes ModelInferRequest with the numbers of the protocol', () => {
     const message = services.inference['ModelInfer']?.requestSerialize({

@@ -467,6 +467,26 @@ describe('connections', () => {
     expect((await raw.untilClosed()).toString()).toMatch(/^HTTP\/1.1 408 /)
   })
 
+  it('ends a connection whose client stops reading its answer', async () => {
+    await frontend.stop(0)
+    server = new InMemoryInferenceServer([inMemoryModel('large', [{ name: 'INPUT0', datatype: 'FP32', dims: [-1] }], {
+      respond: () => ({
+        modelName: 'large', modelVersion: '1', id: '', parameters: {},
+        outputs: [{ name: 'OUTPUT0', datatype: 'UINT8', shape: [64_000_000], data: new Uint8Array(64_000_000) }],
+      }),
+    })])
+    await start({ idleTimeoutMilliseconds: 80 })
+    const raw = new RawConnection(frontend.port)
+    raw.write(post('/v2/models/large/infer', `{"parameters":{"binary_data_output":true},"inputs":[${ONE}]}`))
+    await raw.until((data) => data.length > 0)
+    raw.socket.pause()
+    // A draining front end is done once the stalled connection was cut; nothing else ends it before the 30 seconds.
+    const startedAt = performance.now()
+    await frontend.stop(30)
+    expect(performance.now() - startedAt).toBeLessThan(15_000)
+    raw.close()
+  })
+
   it('cancels the request of a client that goes away', async () => {
     const raw = new RawConnection(frontend.port)
     raw.write(post('/v2/models/waiting/infer', `{"inputs":[${ONE}]}`))
