@@ -38,7 +38,7 @@ async function listeningInodes(port: number): Promise<Set<string>> {
 
 async function commandOf(processId: string): Promise<string> {
   const line = await readFile(`/proc/${processId}/cmdline`, 'utf8').catch(() => '')
-  const words = line.split('\0').filter((word) => word !== '').join(' ')
+  const words = line.replaceAll(/[\0\s]+/g, ' ').trim()
   return words.length > 120 ? `${words.slice(0, 117)}...` : words
 }
 

@@ -13,6 +13,8 @@ export interface VersionDirectory {
   readonly entries: readonly DirectoryEntry[]
   /** All files below it; paths relative to the model directory. */
   readonly files: readonly ModelFile[]
+  /** Changes whenever one of these files does. */
+  readonly signature: string
 }
 
 /** One model as it lies on disk at one moment. */
@@ -27,6 +29,8 @@ export interface ModelDirectory {
   readonly versions: readonly VersionDirectory[]
   /** Changes whenever a file that matters to the model changes: paths, sizes and nanosecond times. */
   readonly signature: string
+  /** The same for what lies beside config.pbtxt and the versions (label files and the like). */
+  readonly otherSignature: string
 }
 
 /** Directories of a model that hold no version. */
@@ -37,25 +41,34 @@ export async function readModelDirectory(repositoryPath: string, name: string, p
   const entries = await listDirectory(path)
   const marks: string[] = []
   const versions: VersionDirectory[] = []
+  let configMark = ''
   let configPath: string | null = null
   for (const entry of entries) {
     const entryPath = join(path, entry.name)
     if (!entry.isDirectory) {
       const file = await fileMark(entryPath, entry.name)
       if (file === null) continue
-      marks.push(file.mark)
-      if (entry.name === 'config.pbtxt') configPath = entryPath
+      if (entry.name === 'config.pbtxt') {
+        configPath = entryPath
+        configMark = file.mark
+      } else {
+        marks.push(file.mark)
+      }
       continue
     }
     const version = versionOf(entry.name, log)
     if (version === null) continue
     const files: ModelFile[] = []
     const entries = await listDirectory(entryPath)
-    await collectFiles(entryPath, entry.name, entries, files, marks)
-    versions.push({ version, path: entryPath, entries, files })
+    const versionMarks: string[] = []
+    await collectFiles(entryPath, entry.name, entries, files, versionMarks)
+    versions.push({ version, path: entryPath, entries, files, signature: versionMarks.join('\n') })
   }
   versions.sort((a, b) => a.version - b.version)
-  return { name, repositoryPath, path, configPath, versions, signature: marks.sort().join('\n') }
+  const otherSignature = marks.join('\n')
+  // The number counts as well: a version directory may be empty.
+  const signature = [configMark, otherSignature, ...versions.map((version) => `${version.version}/\n${version.signature}`)].join('\n')
+  return { name, repositoryPath, path, configPath, versions, signature, otherSignature }
 }
 
 /** Names in a directory, sorted; symbolic links count as what they lead to, dangling ones as files. */

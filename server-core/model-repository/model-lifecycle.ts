@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../clock.ts'
 import { ERROR_KINDS } from '../contract/errors.ts'
 import type { ModelConfig } from '../contract/model-config.ts'
@@ -9,7 +10,7 @@ import { readModelDirectory, type ModelDirectory, type VersionDirectory } from '
 import type { ModelLoader } from './model-loader.ts'
 import { ModelOperations, type ModelOperation } from './model-operations.ts'
 import {
-  createRecord, directoryOf, highestReady, UNLOADED_REASON, type ModelRecord, type VersionRecord,
+  createRecord, directoryOf, highestReady, UNLOADED_REASON, type LoadedSource, type ModelRecord, type VersionRecord,
 } from './model-record.ts'
 import type { ModelRepository, RepositoryEntry } from './model-repository.ts'
 import { createOverrideDirectory, type OverrideDirectory } from './override-directory.ts'
@@ -164,15 +165,19 @@ export class ModelLifecycle {
       throw fail(text)
     }
     const directories = source.directory.versions.filter((version) => chosen.includes(version.version))
+    const kept = directories.flatMap((version) => this.#keptModel(record, source, config, version) ?? [])
+    const keptVersions = new Set(kept.map((model) => model.version))
+    const wanted = directories.filter(({ version }) => !keptVersions.has(String(version)))
     for (const { version } of directories) {
       const known = record.versions.get(String(version))
       if (known?.model !== null && known !== undefined) known.reason = ''
       else record.versions.set(String(version), { state: 'LOADING', reason: '', model: null })
     }
     this.#setStage(record, 'loading')
-    const results = await Promise.allSettled(directories.map((version) => this.#loadSlots.run(() => this.#loadVersion(record, source.directory, config, version, operation))))
+    const results = await Promise.allSettled(wanted.map((version) => this.#loadSlots.run(() => this.#loadVersion(record, source.directory, config, version, operation))))
     const loaded = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
-    const failures = results.flatMap((result, index) => (result.status === 'rejected' ? [{ version: String(directories[index]?.version), error: toServerError(result.reason) }] : []))
+    const failures = results.flatMap((result, index) => (result.status === 'rejected' ? [{ version: String(wanted[index]?.version), error: toServerError(result.reason) }] : []))
+    if (!operation.isOutdated && failures.length === 0) failures.push(...await this.#updateInPlace(record, kept, config))
     if (operation.isOutdated || failures.length > 0) {
       await Promise.all(loaded.map((model) => model.stop()))
       for (const [version, entry] of record.versions) {
@@ -181,8 +186,33 @@ export class ModelLifecycle {
       if (operation.isOutdated) throw fail(OUTDATED)
       throw fail(failures.map(({ version, error }) => this.#noteFailure(record, version, error)).join(''), failures[0]?.error)
     }
-    this.#swapIn(record, loaded, { diskSignature: source.diskSignature, overrideConfig: parameters.config ?? null, overrideDirectory: source.overrideDirectory })
+    this.#swapIn(record, loaded, keptVersions, {
+      diskSignature: source.diskSignature, overrideConfig: parameters.config ?? null, overrideDirectory: source.overrideDirectory, config, directory: source.directory,
+    })
     log.info(`successfully loaded '${record.name}'`, { model: record.name })
+  }
+
+  /** The running model of a version that needs no reload: only the instances or the version policy differ from what was loaded. */
+  #keptModel(record: ModelRecord, source: LoadSource, config: ModelConfig, version: VersionDirectory): Model | null {
+    const old = record.source
+    const model = record.versions.get(String(version.version))?.model ?? null
+    if (old === null || model === null || model.trouble !== '' || old.overrideDirectory !== null || source.overrideDirectory !== null) return null
+    const before = old.directory.versions.find((candidate) => candidate.version === version.version)
+    const isSame = before?.signature === version.signature && old.directory.otherSignature === source.directory.otherSignature
+    return isSame && (sameButInstances(old.config, config) || sameButInstances(model.config, config)) ? model : null
+  }
+
+  async #updateInPlace(record: ModelRecord, kept: readonly Model[], config: ModelConfig): Promise<{ version: string; error: ServerError }[]> {
+    const failures: { version: string; error: ServerError }[] = []
+    for (const model of kept) {
+      this.#setStage(record, 'updating instances')
+      try {
+        await this.#options.loader.updateInstances(model, config)
+      } catch (error) {
+        failures.push({ version: model.version, error: toServerError(error) })
+      }
+    }
+    return failures
   }
 
   async #loadVersion(record: ModelRecord, directory: ModelDirectory, config: ModelConfig, version: VersionDirectory, operation: ModelOperation): Promise<Model> {
@@ -212,11 +242,12 @@ export class ModelLifecycle {
   }
 
   /** All new versions begin to serve in one step; what they replace, and what is not wanted any more, ends after its requests. */
-  #swapIn(record: ModelRecord, loaded: readonly Model[], source: NonNullable<ModelRecord['source']>): void {
+  #swapIn(record: ModelRecord, loaded: readonly Model[], keptVersions: ReadonlySet<string>, source: LoadedSource): void {
     const oldSource = record.source
     const retired: Model[] = []
     const fresh = new Map(loaded.map((model) => [model.version, model]))
     for (const [version, entry] of [...record.versions]) {
+      if (keptVersions.has(version)) continue
       if (entry.model !== null) {
         retired.push(entry.model)
         if (!fresh.has(version)) void this.#retireVersion(record, version, entry.model)
@@ -354,6 +385,11 @@ export class ModelLifecycle {
     record.changedAt = this.#options.clock.wallMilliseconds()
     this.#options.onChanged(record)
   }
+}
+
+function sameButInstances(a: ModelConfig, b: ModelConfig): boolean {
+  const rest = ({ instance_group: _groups, version_policy: _policy, ...others }: ModelConfig) => others
+  return isDeepStrictEqual(rest(a), rest(b))
 }
 
 /** The cause's own text, where the error's message leaves it out (parse errors). */

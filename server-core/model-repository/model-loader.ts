@@ -88,6 +88,15 @@ export class ModelLoader {
     return model
   }
 
+  /**
+   * Brings a running version to the instances of a config that differs in nothing else (but the version policy).
+   * @throws what the check of the groups or a new instance reported; then the version runs on as it was
+   */
+  async updateInstances(model: Model, config: ModelConfig): Promise<void> {
+    const { instance_group } = normalizeInstanceGroups(config, { gpuCount: 0 })
+    await model.updateInstances(instance_group, config.version_policy)
+  }
+
   async #readGivenConfig(directory: ModelDirectory, configJson: string | undefined): Promise<ModelConfig> {
     if (configJson !== undefined) return readModelConfigJson(configJson)
     if (directory.configPath !== null) return readModelConfig(await readFile(directory.configPath, 'utf8'), directory.configPath)

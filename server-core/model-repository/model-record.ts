@@ -27,6 +27,10 @@ export interface LoadedSource {
   /** Of the repository's directory when the load began; null: the model was not in a repository. */
   readonly diskSignature: string | null
   readonly overrideConfig: string | null
+  /** As read, before any backend completed it. */
+  readonly config: ModelConfig
+  /** The directory the versions came from. */
+  readonly directory: ModelDirectory
   readonly overrideDirectory: OverrideDirectory | null
 }
 

@@ -43,7 +43,7 @@ async function setUp() {
   const givenUp: string[] = []
   const statistics = new ModelStatistics('m', '1')
   const instance = new ModelInstance({
-    context: { name: 'm_0', index: 0, kind: 'KIND_CPU', deviceId: 0 }, backendModel: backend, statistics, pool, clock, log: new LogHub().logger('test'),
+    context: { name: 'm_0', index: 0, kind: 'KIND_CPU', deviceId: 0 }, signature: '', backendModel: backend, statistics, pool, clock, log: new LogHub().logger('test'),
     model: 'm', version: '1', onGivenUp: (error) => { givenUp.push(error.message) }, onStateChanged: () => {},
   })
   await instance.start()

@@ -8,6 +8,8 @@ import { ServerError } from '../server-error.ts'
 
 export interface ModelInstanceOptions {
   readonly context: BackendInstanceContext
+  /** What the instance is made from: two with equal signatures can stand in for each other. */
+  readonly signature: string
   readonly backendModel: BackendModel
   readonly statistics: ModelStatistics
   readonly pool: InstancePool
@@ -46,6 +48,7 @@ export class ModelInstance implements PayloadRunner {
   }
 
   get state(): ModelInstanceState { return this.#state }
+  get signature(): string { return this.#options.signature }
   /** Why it does not run: the death that it recovers from, or that ended it; '' while it runs. */
   get trouble(): string { return this.#trouble }
 

@@ -1,7 +1,7 @@
 import type { BackendModel } from '../backends/backend.ts'
 import type { Clock } from '../clock.ts'
 import type { InferenceRequest, ModelMetadata, TensorMetadata } from '../contract/inference.ts'
-import type { ModelConfig, ModelInput, ModelOutput } from '../contract/model-config.ts'
+import type { ModelConfig, ModelInput, ModelInstanceGroup, ModelOutput, ModelVersionPolicy } from '../contract/model-config.ts'
 import type { InferenceResult } from '../inference-server.ts'
 import type { Logger } from '../logger.ts'
 import type { ModelStatistics } from '../metrics/model-statistics.ts'
@@ -36,7 +36,6 @@ export interface ModelOptions {
 export class Model {
   readonly name: string
   readonly version: string
-  readonly config: ModelConfig
   readonly statistics: ModelStatistics
   readonly labels: ReadonlyMap<string, readonly string[]>
   readonly #options: ModelOptions
@@ -44,7 +43,9 @@ export class Model {
   readonly #pool = new InstancePool()
   readonly #scheduler: Scheduler
   readonly #order: ResponseOrder | null
-  readonly #instances: ModelInstance[] = []
+  #instances: ModelInstance[] = []
+  #config: ModelConfig
+  #nextIndex = 0
   #inflightCount = 0
   #drained: (() => void)[] = []
   #deadReason: Error | null = null
@@ -53,7 +54,7 @@ export class Model {
     this.#options = options
     this.name = options.config.name
     this.version = options.version
-    this.config = options.config
+    this.#config = options.config
     this.labels = options.labels
     this.statistics = options.statistics
     this.#validator = new RequestValidator(options.config)
@@ -68,6 +69,8 @@ export class Model {
     this.#order = batching?.preserve_ordering === true ? new ResponseOrder() : null
   }
 
+  /** Changes only in its instance groups and version policy. */
+  get config(): ModelConfig { return this.#config }
   get inflightCount(): number { return this.#inflightCount }
   /** Instances that execute: passive ones, dead ones and those that start again do not. */
   get instanceCount(): number { return this.#instances.filter((instance) => instance.state === 'READY').length }
@@ -84,33 +87,54 @@ export class Model {
   /** Creates the instances one after another, in the order of the config. On failure those already made are freed. */
   async start(): Promise<void> {
     try {
-      for (const group of this.config.instance_group) {
-        if (group.passive) continue
-        for (let index = 0; index < group.count; index++) {
-          const instance = new ModelInstance({
-            context: {
-              name: `${group.name}_${index}`, index: this.#instances.length, deviceId: 0,
-              kind: group.kind === 'KIND_MODEL' ? 'KIND_MODEL' : 'KIND_CPU',
-            },
-            backendModel: this.#options.backendModel,
-            statistics: this.statistics,
-            pool: this.#pool,
-            clock: this.#options.clock,
-            log: this.#options.log,
-            model: this.name,
-            version: this.version,
-            onGivenUp: (error) => { this.#instanceGivenUp(error) },
-            onStateChanged: this.#options.onInstancesChanged,
-          })
-          await instance.start()
-          this.#instances.push(instance)
-        }
-      }
+      for (const wanted of expandGroups(this.config.instance_group)) this.#instances.push(await this.#createInstance(wanted))
       for (const instance of this.#instances) instance.join()
     } catch (error) {
       await this.#free()
       throw error
     }
+  }
+
+  /**
+   * Changes the instances of a running model: those that fit stay, missing ones are created first, then surplus ones leave after the
+   * batch they run. On failure nothing changes.
+   */
+  async updateInstances(groups: readonly ModelInstanceGroup[], policy: ModelVersionPolicy | undefined): Promise<void> {
+    const unused = [...this.#instances]
+    const kept: ModelInstance[] = []
+    const created: ModelInstance[] = []
+    try {
+      for (const wanted of expandGroups(groups)) {
+        const fitting = unused.findIndex((instance) => instance.signature === wanted.signature)
+        if (fitting >= 0) kept.push(...unused.splice(fitting, 1))
+        else created.push(await this.#createInstance(wanted))
+      }
+    } catch (error) {
+      await Promise.allSettled(created.map((instance) => instance.stop()))
+      throw error
+    }
+    this.#instances = [...kept, ...created]
+    this.#config = { ...this.#config, instance_group: [...groups], ...(policy === undefined ? {} : { version_policy: policy }) }
+    for (const instance of created) instance.join()
+    await Promise.all(unused.map((instance) => instance.stop()))
+  }
+
+  async #createInstance({ name, kind, signature }: WantedInstance): Promise<ModelInstance> {
+    const instance = new ModelInstance({
+      context: { name, index: this.#nextIndex++, deviceId: 0, kind },
+      signature,
+      backendModel: this.#options.backendModel,
+      statistics: this.statistics,
+      pool: this.#pool,
+      clock: this.#options.clock,
+      log: this.#options.log,
+      model: this.name,
+      version: this.version,
+      onGivenUp: (error) => { this.#instanceGivenUp(error) },
+      onStateChanged: this.#options.onInstancesChanged,
+    })
+    await instance.start()
+    return instance
   }
 
   /** True while at least one instance can serve; the reason otherwise. */
@@ -198,7 +222,7 @@ export class Model {
 
   async #free(): Promise<void> {
     const results = await Promise.allSettled(this.#instances.map((instance) => instance.stop()))
-    this.#instances.length = 0
+    this.#instances = []
     results.push(...await Promise.allSettled([this.#options.backendModel.finalize()]))
     for (const result of results) {
       if (result.status === 'rejected') {
@@ -257,4 +281,13 @@ export class Model {
       name: tensor.name, datatype: protocolDataType(tensor.data_type), shape: this.config.max_batch_size > 0 ? [-1, ...tensor.dims] : [...tensor.dims],
     }
   }
+}
+
+interface WantedInstance { readonly name: string; readonly kind: 'KIND_CPU' | 'KIND_MODEL'; readonly signature: string }
+
+/** The instances of a config in their order: all but the passive ones, which never execute. */
+function expandGroups(groups: readonly ModelInstanceGroup[]): WantedInstance[] {
+  return groups.filter((group) => !group.passive).flatMap(({ name, count, ...rest }) => Array.from({ length: count }, (_unused, index) => ({
+    name: `${name}_${index}`, kind: rest.kind === 'KIND_MODEL' ? 'KIND_MODEL' as const : 'KIND_CPU' as const, signature: JSON.stringify(rest),
+  })))
 }
