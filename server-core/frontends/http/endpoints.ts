@@ -112,7 +112,7 @@ async function replyIndex(exchange: HttpExchange, environment: EndpointEnvironme
 }
 
 async function loadModel(exchange: HttpExchange, environment: EndpointEnvironment): Promise<void> {
-  if (!environment.allowRepositoryControl) { exchange.replyRefusal(403, REPOSITORY_CONTROL_CLOSED); return }
+  if (isControlRefused(exchange, environment)) return
   exchange.errorContentType = 'application/json'
   refuseRepositoryName(exchange)
   const document = await jsonBody(exchange, environment)
@@ -122,7 +122,7 @@ async function loadModel(exchange: HttpExchange, environment: EndpointEnvironmen
 }
 
 async function unloadModel(exchange: HttpExchange, environment: EndpointEnvironment): Promise<void> {
-  if (!environment.allowRepositoryControl) { exchange.replyRefusal(403, REPOSITORY_CONTROL_CLOSED); return }
+  if (isControlRefused(exchange, environment)) return
   exchange.errorContentType = 'application/json'
   refuseRepositoryName(exchange)
   const document = await jsonBody(exchange, environment)
@@ -131,6 +131,19 @@ async function unloadModel(exchange: HttpExchange, environment: EndpointEnvironm
   const unloadDependents = document !== undefined && at >= 0 && document.kind(at) === 'boolean' && document.asBoolean(at)
   await environment.server.unloadModel(exchange.route.model, unloadDependents)
   exchange.replyEmpty(200, 'application/json')
+}
+
+/** Answers 403 where load and unload are not for this client. */
+function isControlRefused(exchange: HttpExchange, environment: EndpointEnvironment): boolean {
+  if (!environment.allowRepositoryControl) {
+    exchange.replyRefusal(403, REPOSITORY_CONTROL_CLOSED)
+    return true
+  }
+  // Only browsers send Origin. A web page could otherwise load a model of its own through the loopback port of whoever looks at it.
+  const origin = exchange.header('origin')
+  if (origin === undefined) return false
+  exchange.replyRefusal(403, `Repository control is refused to web pages, and this request comes from one (Origin: ${origin}). Use the console, curl or a client library.`)
+  return true
 }
 
 function refuseRepositoryName(exchange: HttpExchange): void {

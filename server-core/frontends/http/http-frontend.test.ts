@@ -375,6 +375,15 @@ describe('limits and access', () => {
     expect(server.controlCalls).toEqual([])
   })
 
+  it('refuses load and unload to web pages, which cannot hide their Origin', async () => {
+    for (const action of ['load', 'unload']) {
+      const answer = await client.send({ path: `/v2/repository/models/fp32/${action}`, method: 'POST', headers: { origin: 'http://example.org' } })
+      expect(answer.status).toBe(403)
+      expect(answer.text).toContain('Origin: http://example.org')
+    }
+    expect(server.controlCalls).toEqual([])
+  })
+
   it('names port and flag when the port is taken', async () => {
     await expect(startHttpFrontend({ server, address: '127.0.0.1', port: frontend.port, allowRepositoryControl: true, log }))
       .rejects.toThrow(new RegExp(`--http-port: port ${frontend.port} on 127.0.0.1 is in use`))

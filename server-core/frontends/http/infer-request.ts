@@ -5,7 +5,9 @@
 import { DATA_TYPES, type DataType, type InferenceRequest, type ParameterValue, type Tensor } from '../../contract/inference.ts'
 import type { InferenceServer } from '../../inference-server.ts'
 import { ServerError } from '../../server-error.ts'
+import { type Draft, readParameters } from './infer-parameters.ts'
 import { JsonDocument } from './json-document.ts'
+import { internal, invalid, within } from './parse-errors.ts'
 import { bytesFromJson, numbersFromJson } from './tensor-from-json.ts'
 
 /** How one output is to be sent back. */
@@ -44,17 +46,6 @@ export interface InferBody {
   readonly maxInputSize: number
 }
 
-/** Request fields while they are collected; `parameters` has no prototype, so keys of the request cannot reach one. */
-interface Draft {
-  sequenceId?: bigint | string
-  sequenceStart?: boolean
-  sequenceEnd?: boolean
-  priority?: number
-  timeoutMicroseconds?: number
-  isBinaryOutput: boolean
-  readonly parameters: Record<string, ParameterValue>
-}
-
 /** @throws ServerError with the protocol's texts: INTERNAL for JSON errors, INVALID_ARG for the rest. */
 export function readInferBody(input: InferBody): InferCall {
   const { body, headerLength, maxInputSize, modelName } = input
@@ -78,51 +69,6 @@ export function readInferBody(input: InferBody): InferCall {
     },
     outputForms,
     defaultForm: isBinaryOutput ? BINARY_FORM : JSON_FORM,
-  }
-}
-
-function readParameters(document: JsonDocument, at: number, draft: Draft): void {
-  if (document.kind(at) !== 'object') throw internal('failed to get request params.: attempt to get members for non-object')
-  for (let nameAt = document.first(at); nameAt >= 0;) {
-    const valueAt = document.memberValue(nameAt)
-    readParameter(document, document.text(nameAt), valueAt, draft)
-    nameAt = document.next(valueAt)
-  }
-}
-
-function readParameter(document: JsonDocument, key: string, at: number, draft: Draft): void {
-  const prefix = `Unable to parse '${key}': `
-  switch (key) {
-    case 'sequence_id': draft.sequenceId = readSequenceId(document, at); return
-    case 'sequence_start': draft.sequenceStart = within(prefix, () => document.asBoolean(at)); return
-    case 'sequence_end': draft.sequenceEnd = within(prefix, () => document.asBoolean(at)); return
-    case 'priority': draft.priority = Number(within(prefix, () => document.asUnsigned(at))); return
-    case 'timeout': draft.timeoutMicroseconds = Number(within(prefix, () => document.asUnsigned(at))); return
-    case 'binary_data_output': draft.isBinaryOutput = within(prefix, () => document.asBoolean(at)); return
-    default:
-      if (key.startsWith('triton_')) throw invalid("parameter keys starting with 'triton_' are reserved for Triton usage and should not be specified.")
-      draft.parameters[key] = customParameter(document, key, at)
-  }
-}
-
-function readSequenceId(document: JsonDocument, at: number): bigint | string {
-  if (document.kind(at) === 'integer') {
-    const value = document.integer(at)
-    if (value >= 0n) return value
-  }
-  return within("Unable to parse 'sequence_id': ", () => document.asString(at))
-}
-
-function customParameter(document: JsonDocument, key: string, at: number): ParameterValue {
-  switch (document.kind(at)) {
-    case 'string': return document.text(at)
-    case 'boolean': return document.asBoolean(at)
-    case 'double': return document.number(at)
-    case 'integer': {
-      const value = document.integer(at)
-      return value <= INT64_MAX ? value : Number(value)
-    }
-    default: throw invalid(`parameter '${key}' has invalid type. It should be either 'int', 'bool', or 'string'.`)
   }
 }
 
@@ -288,24 +234,6 @@ function missingMember(name: string): ServerError {
   return internal(`Unable to parse '${name}': attempt to access non-existing object member '${name}'`)
 }
 
-/** Puts the call site's prefix before an error's text. */
-function within<T>(prefix: string, read: () => T): T {
-  try {
-    return read()
-  } catch (error) {
-    if (error instanceof ServerError) throw new ServerError(error.kind, `${prefix}${error.message}`, { cause: error })
-    throw error
-  }
-}
-
 function tooLarge(name: string, byteSize: number | bigint, limit: number): ServerError {
   return invalid(`JSON input '${name}' has a byte_size (${byteSize} bytes) that exceeds the maximum allowed value of ${limit} bytes. Use --http-max-input-size to increase the limit.`)
-}
-
-function invalid(text: string): ServerError {
-  return new ServerError('INVALID_ARG', text)
-}
-
-function internal(text: string): ServerError {
-  return new ServerError('INTERNAL', text)
 }

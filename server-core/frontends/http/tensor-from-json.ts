@@ -1,19 +1,11 @@
 /** Turns the `data` array of a JSON input into Triton's raw bytes, straight from the text: no JavaScript array in between. */
 import { DATA_TYPES, type DataType } from '../../contract/inference.ts'
 import { ServerError } from '../../server-error.ts'
-import { type JsonDocument, numberOf, scalarEnd, skipSpace, stringEnd } from './json-document.ts'
+import { type JsonDocument, numberOf } from './json-document.ts'
+import { CLOSE_ARRAY, COMMA, DOT, MINUS, NINE, OPEN_ARRAY, QUOTE, scalarEnd, skipSpace, stringEnd, ZERO } from './json-scan.ts'
 
 /** `data` may nest 99 levels deep, the outer array counted. */
 const NESTING_LIMIT = 100
-
-const QUOTE = 0x22
-const COMMA = 0x2c
-const MINUS = 0x2d
-const DOT = 0x2e
-const ZERO = 0x30
-const NINE = 0x39
-const OPEN_ARRAY = 0x5b
-const CLOSE_ARRAY = 0x5d
 
 /** Powers of ten that a double holds exactly. */
 const EXACT_POWERS = Array.from({ length: 23 }, (_, exponent) => Number(`1e${exponent}`))
