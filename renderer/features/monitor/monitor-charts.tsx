@@ -65,7 +65,8 @@ type Texts = TFunction<'monitor'>
 
 function wordsAt(t: Texts, point: SeriesPoint): string {
   if (point.requests === null) return t('gap')
-  return t('at', { requests: formatCount(point.requests), p95: formatMilliseconds(point.p95), failures: formatCount(point.failures) })
+  const { requests, failures } = point
+  return t('at', { requests: t('requests', { count: requests, number: formatCount(requests) }), p95: formatMilliseconds(point.p95), failures: t('errors', { count: failures ?? 0, number: formatCount(failures) }) })
 }
 
 /** "Latency, last 5 min: p50 now 5.7 ms, highest 9.8 ms; ..." */

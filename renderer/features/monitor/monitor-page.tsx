@@ -36,7 +36,7 @@ export default function MonitorPage() {
   return (
     <div className="npu-page npu-monitor">
       <PageHeader title={t('title')} state={<LiveState />} note={view ? <Conclusion view={view} /> : undefined}>
-        <Controls view={view} />
+        <Controls />
       </PageHeader>
       <div className="npu-card npu-monitor-body" ref={body}>
         {view === null ? null : showsTable ? <SecondTable rows={view.rows} /> : <MonitorCharts view={view} />}
@@ -69,15 +69,22 @@ function Conclusion({ view }: { readonly view: MonitorView }) {
   if (total.requests === null) return <>{t('conclusion.unknown', { window })}</>
   if (total.requests === 0 && total.failures === 0) return <>{t('conclusion.idle', { window })}</>
   return <>{t(total.failures === 0 ? 'conclusion.good' : 'conclusion.errors', {
-    window, requests: formatCount(total.requests), rate: formatRate(total.requestsPerSecond), p95: formatMilliseconds(total.p95), failures: formatCount(total.failures),
+    window, requests: t('requests', { count: total.requests, number: formatCount(total.requests) }), rate: formatRate(total.requestsPerSecond), p95: formatMilliseconds(total.p95),
+    failures: t('errors', { count: total.failures ?? 0, number: formatCount(total.failures) }),
   })}</>
 }
 
-function Controls({ view }: { readonly view: MonitorView | null }) {
+/** Subscribes piece by piece: it must not be drawn again with every sample. */
+function Controls() {
   const { t } = useTranslation('monitor')
-  const { windowSeconds, model, pausedAt, showsTable } = useMonitor()
+  const windowSeconds = useMonitor((state) => state.windowSeconds)
+  const model = useMonitor((state) => state.model)
+  const pausedAt = useMonitor((state) => state.pausedAt)
+  const showsTable = useMonitor((state) => state.showsTable)
+  const hasView = useMonitor((state) => state.view !== null)
+  const seen = useMonitor((state) => state.view?.models.join('/') ?? '')
   const known = useConsole((state) => state.models)
-  const models = useMemo(() => [...new Set([...(known ?? []).map((entry) => entry.name), ...(view?.models ?? []), ...(model === '' ? [] : [model])])].sort(), [known, view?.models, model])
+  const models = useMemo(() => [...new Set([...(known ?? []).map((entry) => entry.name), ...seen.split('/'), model])].filter((name) => name !== '').sort(), [known, seen, model])
   const isPaused = pausedAt !== null
   return (
     <>
@@ -87,7 +94,7 @@ function Controls({ view }: { readonly view: MonitorView | null }) {
       </Select>
       <Segmented label={t('window.name')} value={String(windowSeconds)} options={WINDOWS.map((seconds) => ({ value: String(seconds), label: t(`window.${seconds}`) }))}
         onChange={(value) => useMonitor.setState({ windowSeconds: Number(value) as WindowSeconds, cursor: null })} />
-      <Button icon={isPaused ? <ResumeIcon /> : <PauseIcon />} disabled={view === null} onClick={() => useMonitor.setState({ pausedAt: isPaused ? null : (view?.end ?? null), cursor: null })}>{isPaused ? t('resume') : t('pause')}</Button>
+      <Button icon={isPaused ? <ResumeIcon /> : <PauseIcon />} disabled={!hasView} onClick={() => useMonitor.setState((state) => ({ pausedAt: isPaused ? null : (state.view?.end ?? null), cursor: null }))}>{isPaused ? t('resume') : t('pause')}</Button>
       <ToggleButton icon={<TableIcon />} checked={showsTable} onClick={() => useMonitor.setState({ showsTable: !showsTable, cursor: null })}>{t('asTable')}</ToggleButton>
     </>
   )

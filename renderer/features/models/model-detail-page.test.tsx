@@ -1,0 +1,90 @@
+import { act } from 'react'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { ModelDetail } from '../../../server-core/contract/console-api.ts'
+import type { ModelConfig } from '../../../server-core/contract/model-config.ts'
+import { consoleClient, ConsoleError } from '../../console-client.ts'
+import { initialConsoleState, useConsole } from '../../console-store.ts'
+import { useRoute } from '../../router.ts'
+import { modelSummary, serverStatus } from '../../testing/models.ts'
+import { render, type Rendered } from '../../testing/render.tsx'
+import ModelDetailPage from './model-detail-page.tsx'
+
+const config = {
+  max_batch_size: 8, input: [], parameters: {}, instance_group: [{ kind: 'KIND_CPU', count: 2 }], version_policy: { latest: { num_versions: 1 } },
+  dynamic_batching: { preferred_batch_size: [4, 8], max_queue_delay_microseconds: 2000 },
+} as unknown as ModelConfig
+const loaded: ModelDetail = {
+  summary: modelSummary('rec', { state: 'READY' }), config, configText: '', effectiveConfigText: '', samples: [],
+  metadata: { name: 'rec', versions: ['1'], platform: '', inputs: [{ name: 'x', datatype: 'FP32', shape: [-1, 3, 48, -1] }], outputs: [{ name: 'y', datatype: 'FP32', shape: [-1, -1, 6625] }] },
+  log: [{ sequence: 1, time: 0, level: 'info', source: 'model-lifecycle', message: 'model loaded', fields: { model: 'rec', ms: 12 } }],
+}
+
+describe('model page', () => {
+  let page: Rendered
+  let answer: () => Promise<ModelDetail>
+  const command = vi.spyOn(consoleClient, 'command')
+  const text = () => page.container.textContent ?? ''
+  const button = (id: string) => page.container.querySelector<HTMLButtonElement>(`[data-testid="${id}"]`)
+  const show = async (tab: string, detail: ModelDetail = loaded, language: 'en' | 'zh-CN' = 'en') => {
+    answer = async () => detail
+    useConsole.setState({ ...initialConsoleState, connection: 'open', status: serverStatus(), models: [detail.summary] }, true)
+    useRoute.setState({ page: 'models', rest: ['rec', tab] }, true)
+    page = await render(<ModelDetailPage />, language)
+  }
+
+  beforeEach(() => {
+    command.mockReset()
+    command.mockImplementation(((name: string) => (name === 'model.detail' ? answer() : new Promise(() => {}))) as never)
+  })
+
+  afterEach(() => page.unmount())
+
+  it('shows signature, instances and batching in words', async () => {
+    await show('summary')
+    expect(text()).toContain('[-1, 3, 48, -1]')
+    expect(text()).toContain('2 instances, CPU')
+    expect(text()).toContain('Dynamic, up to 8 items. Preferred sizes 4, 8. A request waits at most 2\u2009000 µs for others.')
+  })
+
+  it('speaks Chinese', async () => {
+    await show('summary', loaded, 'zh-CN')
+    expect(text()).toContain('动态批处理，最多 8 条。优先批大小 4, 8。请求最多等待 2\u2009000 µs 凑批。')
+  })
+
+  it('offers Load for a model that is not loaded, from the header and the Test tab', async () => {
+    await show('test', { ...loaded, summary: modelSummary('rec'), metadata: null, config: null })
+    expect(button('detail-load')?.textContent).toBe('Load')
+    await act(async () => button('load-to-test')?.click())
+    expect(command).toHaveBeenCalledWith('model.load', { name: 'rec' })
+  })
+
+  it('explains a failed load on the summary', async () => {
+    const reason = "Invalid argument: unable to find backend library for backend 'x', try specifying runtime on the model configuration."
+    await show('summary', { ...loaded, summary: modelSummary('rec', { state: 'UNAVAILABLE', reason }), metadata: null, config: null })
+    expect(page.container.querySelector('[data-testid="failure-card"]')?.textContent).toContain('this engine has no backend “x”')
+    expect(button('detail-load')?.textContent).toBe('Retry')
+  })
+
+  it('asks the server again when the model changes, and shows the pushed state at once', async () => {
+    await show('summary')
+    const asked = command.mock.calls.filter(([name]) => name === 'model.detail').length
+    answer = () => new Promise(() => {})
+    await act(async () => useConsole.setState({ models: [modelSummary('rec', { state: 'UNAVAILABLE', reason: 'unloaded', changedAt: 2000 })] }))
+    expect(text()).toContain('Unloaded')
+    expect(command.mock.calls.filter(([name]) => name === 'model.detail').length).toBe(asked + 1)
+  })
+
+  it('lists files and log lines', async () => {
+    await show('files')
+    expect(text()).toContain('1/model.onnx')
+    await act(async () => useRoute.setState({ rest: ['rec', 'log'] }))
+    expect(text()).toContain('model loaded model=rec ms=12')
+  })
+
+  it('says so where there is no such model', async () => {
+    await show('summary')
+    answer = () => Promise.reject(new ConsoleError('NOT_FOUND', "no model 'gone'"))
+    await act(async () => useRoute.setState({ rest: ['gone'] }))
+    expect(page.container.querySelector('[role="alert"]')?.textContent).toContain("no model 'gone'")
+  })
+})
