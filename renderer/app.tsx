@@ -2,6 +2,7 @@
 import { FluentProvider } from '@fluentui/react-components'
 import { Suspense, useEffect } from 'react'
 import { LiveRegions } from './components/live-region.tsx'
+import { useConsole } from './console-store.ts'
 import { ConnectionBanner } from './frame/connection-banner.tsx'
 import { Dock } from './frame/dock.tsx'
 import { DropTarget } from './frame/drop-target.tsx'
@@ -34,6 +35,7 @@ function Frame() {
   const { page: id, rest } = useRoute()
   const page = pageOf(id)
   const Page = rest.length > 0 ? (page.detail ?? page.component) : page.component
+  const isStale = useConsole((state) => state.lostAt !== null)
   useShortcuts()
   useModelAnnouncements()
   return (
@@ -41,7 +43,7 @@ function Frame() {
       <div className="npu-frame">
         <Rail current={page.id} />
         <TopBar />
-        <main className="npu-main" data-region="page" tabIndex={-1}>
+        <main className="npu-main" data-region="page" data-stale={isStale} tabIndex={-1}>
           <ConnectionBanner />
           <PageBoundary key={page.id}>
             <Suspense fallback={null}><Page /></Suspense>

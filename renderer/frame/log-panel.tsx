@@ -22,6 +22,7 @@ export function logFacts(entry: LogEntry): string {
 export function filterLog(log: readonly LogEntry[], level: LogLevel, text: string): readonly LogEntry[] {
   const limit = LEVELS.indexOf(level)
   const wanted = text.toLowerCase()
+  if (level === 'verbose' && wanted === '') return log
   return log.filter((entry) => LEVELS.indexOf(entry.level) <= limit && (wanted === '' || `${entry.source} ${entry.message}${logFacts(entry)}`.toLowerCase().includes(wanted)))
 }
 

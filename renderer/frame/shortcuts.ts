@@ -24,7 +24,7 @@ function focusRegion(direction: 1 | -1): void {
   // Innermost region last in document order wins: a pane lies inside the page.
   const current = regions.findLastIndex((region) => region.contains(active))
   const next = regions[(current + direction + regions.length) % regions.length]
-  const target = next?.querySelector<HTMLElement>('[aria-current="page"], [data-region-focus], button:not([disabled]), a[href], input, [tabindex="0"]')
+  const target = next?.querySelector<HTMLElement>('[aria-current="page"]') ?? next?.querySelector<HTMLElement>('button:not([disabled]), a[href], input, [tabindex="0"]')
   ;(target ?? next)?.focus()
 }
 

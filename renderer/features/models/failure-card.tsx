@@ -110,7 +110,7 @@ function StillFine({ model }: { readonly model: ModelSummary }) {
   const others = useConsole((state) => (state.models ?? []).filter((entry) => entry.name !== model.name && ['ready', 'degraded'].includes(modelState(entry))).length)
   const serving = readyVersions(model)
   const own = serving.length > 0 ? t('fine.own', { versions: serving.join(', '), count: serving.length }) : t('fine.none')
-  return <>{own}{others > 0 && t('fine.between') + t('fine.others', { count: others })}</>
+  return <>{others > 0 ? t('fine.both', { own, others: t('fine.others', { count: others }) }) : own}</>
 }
 
 function logText(entry: LogEntry): string {

@@ -33,7 +33,7 @@ function Overview() {
         <Button icon={<ImportIcon />} onClick={chooseModelFile} title="Ctrl+O">{t('import')}</Button>
         <Button appearance="primary" icon={<TestIcon />} disabledFocusable={testable === undefined} title={testable === undefined ? t('testNothing') : testable} onClick={() => { if (testable !== undefined) navigate('models', testable, 'test') }}>{t('test')}</Button>
       </PageHeader>
-      <div className={`npu-overview${lostAt === null ? '' : ' npu-stale'}`}>
+      <div className="npu-overview">
         <div className="npu-overview-side"><EngineCard /><AttentionCard /><EventsCard /></div>
         <div className="npu-overview-main"><KeyFigures /><ServingCard /><NpuCard /></div>
       </div>

@@ -1,4 +1,5 @@
 /** What serves now: one line a model, with its traffic. */
+import { Button } from '@fluentui/react-components'
 import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Card } from '../../components/card.tsx'
@@ -11,7 +12,7 @@ import { formatCount, formatMilliseconds, formatRate, UNKNOWN } from '../../lib/
 import { modelState, readyVersions } from '../../lib/model-state.ts'
 import type { ModelStateKind } from '../../lib/model-state.ts'
 import { traffic } from '../../lib/sample-figures.ts'
-import { routeHash } from '../../router.ts'
+import { navigate, routeHash } from '../../router.ts'
 
 /** Lines shown here; the models page has them all. */
 const SHOWN = 100
@@ -27,7 +28,7 @@ export function ServingCard() {
   const note = [t('serving.note', { count: active.length - loading }), ...(loading > 0 ? [t('serving.loading', { count: loading })] : [])].join(' · ')
   return (
     <Card title={t('serving.title')} note={note} actions={<a className="npu-link" href={routeHash('models')}>{t('serving.open')}</a>} isFlush isGrowing className="npu-serving">
-      {active.length === 0 ? <EmptyState title={t('serving.nothing')}>{t('serving.nothingHint')}</EmptyState> : (
+      {active.length === 0 ? <EmptyState title={t('serving.nothing')} actions={<Button onClick={() => navigate('models')}>{t('serving.open')}</Button>}>{t('serving.nothingHint')}</EmptyState> : (
         <div className="npu-serving-scroll" tabIndex={0} role="group" aria-label={t('serving.title')}>
           <table className="npu-table">
             <thead><tr>
