@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../clock.ts'
 import { ERROR_KINDS } from '../contract/errors.ts'
 import type { ModelConfig } from '../contract/model-config.ts'
@@ -6,14 +5,15 @@ import type { LoadParameters } from '../inference-server.ts'
 import type { Logger } from '../logger.ts'
 import type { Model } from '../model/model.ts'
 import { ServerError, toServerError } from '../server-error.ts'
-import { readModelDirectory, type ModelDirectory, type VersionDirectory } from './model-directory.ts'
+import { openLoadSource, type LoadSource } from './load-source.ts'
+import type { ModelDirectory, VersionDirectory } from './model-directory.ts'
 import type { ModelLoader } from './model-loader.ts'
 import { ModelOperations, type ModelOperation } from './model-operations.ts'
 import {
-  createRecord, directoryOf, highestReady, UNLOADED_REASON, type LoadedSource, type ModelRecord, type VersionRecord,
+  createRecord, directoryOf, UNLOADED_REASON, type LoadedSource, type ModelRecord, type VersionRecord,
 } from './model-record.ts'
 import type { ModelRepository, RepositoryEntry } from './model-repository.ts'
-import { createOverrideDirectory, type OverrideDirectory } from './override-directory.ts'
+import { isUnchanged, keptModel } from './reload-rules.ts'
 import { Semaphore } from './semaphore.ts'
 import { chooseVersions } from './version-policy.ts'
 
@@ -31,13 +31,6 @@ export interface ModelLifecycleOptions {
 }
 
 const OUTDATED = 'Newer operation has been applied to the model lifecycle, current load operation is out-dated.'
-
-/** Where a load reads from, and what has to be freed when that is not needed any more. */
-interface LoadSource {
-  readonly directory: ModelDirectory
-  readonly diskSignature: string | null
-  readonly overrideDirectory: OverrideDirectory | null
-}
 
 /**
  * The states of all models and the operations that change them. Operations of one model run one after another; a failed load leaves
@@ -120,7 +113,7 @@ export class ModelLifecycle {
     try {
       source = await this.#locate(name, parameters)
       const record = this.#record(name)
-      if (this.#isUnchanged(record, source, parameters)) {
+      if (isUnchanged(record, source, parameters)) {
         record.pollError = ''
         return
       }
@@ -165,7 +158,7 @@ export class ModelLifecycle {
       throw fail(text)
     }
     const directories = source.directory.versions.filter((version) => chosen.includes(version.version))
-    const kept = directories.flatMap((version) => this.#keptModel(record, source, config, version) ?? [])
+    const kept = directories.flatMap((version) => keptModel(record, source, config, version) ?? [])
     const keptVersions = new Set(kept.map((model) => model.version))
     const wanted = directories.filter(({ version }) => !keptVersions.has(String(version)))
     for (const { version } of directories) {
@@ -190,16 +183,6 @@ export class ModelLifecycle {
       diskSignature: source.diskSignature, overrideConfig: parameters.config ?? null, overrideDirectory: source.overrideDirectory, config, directory: source.directory,
     })
     log.info(`successfully loaded '${record.name}'`, { model: record.name })
-  }
-
-  /** The running model of a version that needs no reload: only the instances or the version policy differ from what was loaded. */
-  #keptModel(record: ModelRecord, source: LoadSource, config: ModelConfig, version: VersionDirectory): Model | null {
-    const old = record.source
-    const model = record.versions.get(String(version.version))?.model ?? null
-    if (old === null || model === null || model.trouble !== '' || old.overrideDirectory !== null || source.overrideDirectory !== null) return null
-    const before = old.directory.versions.find((candidate) => candidate.version === version.version)
-    const isSame = before?.signature === version.signature && old.directory.otherSignature === source.directory.otherSignature
-    return isSame && (sameButInstances(old.config, config) || sameButInstances(model.config, config)) ? model : null
   }
 
   async #updateInPlace(record: ModelRecord, kept: readonly Model[], config: ModelConfig): Promise<{ version: string; error: ServerError }[]> {
@@ -313,27 +296,7 @@ export class ModelLifecycle {
   async #locate(name: string, parameters: LoadParameters): Promise<LoadSource> {
     const entry = await this.#repository.find(name)
     if (entry !== null) await this.#setEntry(this.#record(name), entry)
-    const diskSignature = entry?.kind === 'model' ? entry.directory.signature : null
-    if (parameters.files !== undefined && parameters.files.size > 0) {
-      if (parameters.config === undefined) throw new ServerError('INVALID_ARG', 'a load request with files must give the model config as well')
-      const overrideDirectory = await createOverrideDirectory(name, parameters.files)
-      const directory = await readModelDirectory(overrideDirectory.path, name, overrideDirectory.path)
-      return { directory, diskSignature, overrideDirectory }
-    }
-    if (entry === null) throw new ServerError('NOT_FOUND', `no model repository has a directory '${name}'`)
-    if (entry.kind === 'duplicate') throw new ServerError('INVALID_ARG', `failed to poll model '${name}': not unique across all model repositories`)
-    if (entry.kind === 'unusable') throw new ServerError('INVALID_ARG', entry.reason)
-    return { directory: entry.directory, diskSignature, overrideDirectory: null }
-  }
-
-  /** A plain load of what already runs does nothing; an override stays as long as the files on disk stay. */
-  #isUnchanged(record: ModelRecord, source: LoadSource, parameters: LoadParameters): boolean {
-    if (record.source === null || source.overrideDirectory !== null) return false
-    if (record.source.diskSignature !== source.diskSignature) return false
-    if (parameters.config !== undefined && parameters.config !== record.source.overrideConfig) return false
-    const versions = [...record.versions.values()]
-    return highestReady(record) !== null && versions.every((version) => version.reason === '' || version.reason === UNLOADED_REASON)
-      && versions.every((version) => version.model === null || version.model.isServing)
+    return openLoadSource(name, entry, parameters)
   }
 
   async #setEntry(record: ModelRecord, entry: RepositoryEntry): Promise<void> {
@@ -385,11 +348,6 @@ export class ModelLifecycle {
     record.changedAt = this.#options.clock.wallMilliseconds()
     this.#options.onChanged(record)
   }
-}
-
-function sameButInstances(a: ModelConfig, b: ModelConfig): boolean {
-  const rest = ({ instance_group: _groups, version_policy: _policy, ...others }: ModelConfig) => others
-  return isDeepStrictEqual(rest(a), rest(b))
 }
 
 /** The cause's own text, where the error's message leaves it out (parse errors). */
