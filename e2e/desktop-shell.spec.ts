@@ -214,6 +214,9 @@ test('a flag that cannot be is a reason, not a loop', async ({ launch }) => {
   const { page } = await launch('--http-port=many')
   await expect.poll(async () => (await serverState(page)).kind, { timeout: 20_000 }).toBe('failed')
   expect(await serverState(page)).toMatchObject({ reason: expect.stringContaining('--http-port') as unknown })
+  // Another try on request; it fails for the same reason.
+  await page.evaluate(() => (window as unknown as DesktopWindow).desktopApi.startServer())
+  await expect.poll(async () => (await serverState(page)).kind, { timeout: 20_000 }).toBe('failed')
 })
 
 test('the window comes back where it was left', async ({ launch }) => {

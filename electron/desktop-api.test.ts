@@ -7,6 +7,7 @@ const handlers: DesktopRequestHandlers = {
   chooseRepository: () => Promise.reject(new Error('no display')),
   recentRepositories: () => Promise.resolve([]),
   settings: () => Promise.resolve({ language: 'en', theme: 'dark', keepServingOnClose: null }),
+  startServer: () => Promise.resolve(),
   changeSettings: (change) => Promise.resolve({ language: 'en', theme: 'dark', keepServingOnClose: null, ...change }),
 }
 const page = { senderFrame: { url: 'app://console/index.html#/models', parent: null } }

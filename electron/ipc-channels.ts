@@ -2,7 +2,7 @@
 import type { DesktopApi } from '../server-core/contract/console-api.ts'
 
 /** Methods of the desktop API that ask main something. */
-export type DesktopRequestName = 'connection' | 'chooseRepository' | 'recentRepositories' | 'settings' | 'changeSettings'
+export type DesktopRequestName = 'connection' | 'chooseRepository' | 'recentRepositories' | 'settings' | 'changeSettings' | 'startServer'
 
 export type DesktopRequestHandlers = { readonly [K in DesktopRequestName]: (...args: Parameters<DesktopApi[K]>) => ReturnType<DesktopApi[K]> }
 

@@ -82,6 +82,10 @@ function runDesktop(): void {
       applyAppearance()
       return Promise.resolve(changed)
     },
+    startServer: () => {
+      server.start()
+      return Promise.resolve()
+    },
   })
   inbox.listen(ipcMain)
   applyAppearance()

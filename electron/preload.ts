@@ -23,6 +23,7 @@ const desktopApi = {
   recentRepositories: () => ask('recentRepositories') as ReturnType<DesktopApi['recentRepositories']>,
   settings: () => ask('settings') as ReturnType<DesktopApi['settings']>,
   changeSettings: (change) => ask('changeSettings', change) as ReturnType<DesktopApi['changeSettings']>,
+  startServer: () => ask('startServer') as ReturnType<DesktopApi['startServer']>,
   onServerProcess: (listener) => subscribe<ServerProcessState>(SERVER_PROCESS_CHANNEL, listener),
   onMenuAction: (listener) => subscribe<MenuAction>(MENU_ACTION_CHANNEL, listener),
 } satisfies DesktopApi

@@ -188,6 +188,8 @@ export interface DesktopApi {
   recentRepositories(): Promise<readonly string[]>
   settings(): Promise<DesktopSettings>
   changeSettings(change: Partial<DesktopSettings>): Promise<DesktopSettings>
+  /** Starts the server process again after the supervisor gave up ('failed'); does nothing otherwise. */
+  startServer(): Promise<void>
   /** The state of the supervised server process, pushed. Returns an unsubscribe function. */
   onServerProcess(listener: (state: ServerProcessState) => void): () => void
   /** A menu item or shortcut of the shell asks the page to do something. Returns an unsubscribe function. */
