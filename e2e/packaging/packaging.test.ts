@@ -13,6 +13,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { ConsoleCommandName } from '../../server-core/contract/console-api.ts'
 import { readFuses, writeStandinRuntime } from './standin-runtime.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -95,38 +96,73 @@ describe('packaged application', () => {
     expect(bytes / 1e6).toBeLessThan(110)
   })
 
-  it('starts its server with plain Node, serves the console page and answers ready', async () => {
+  it('serves the console page and a sample model with plain Node, from what was packed', async () => {
     const server = spawn(process.execPath, [
-      join(application, 'resources/app.asar.unpacked/dist/server/npu-console.mjs'), 'serve', '--console', '--console-port=0', '--http-port=0', '--grpc-port=0', '--metrics-port=0',
-      '--model-control-mode=explicit', `--model-repository=${mkdtempSync(join(work, 'models-'))}`,
+      join(application, 'resources/app.asar.unpacked/dist/server/npu-console.mjs'), 'serve', '--console', `--console-token=${TOKEN}`,
+      '--console-port=0', '--http-port=0', '--grpc-port=0', '--metrics-port=0', '--model-control-mode=explicit', `--data-directory=${join(work, 'data')}`,
     ], { cwd: work, stdio: ['ignore', 'pipe', 'pipe'] })
     const exited = once(server, 'exit')
     try {
-      const port = await httpPortOf(server)
-      const response = await fetch(`http://127.0.0.1:${port}/v2/health/ready`)
-      expect(response.status).toBe(200)
+      const ports = await listeningPorts(server)
+      expect((await fetch(`http://127.0.0.1:${ports.http}/v2/health/ready`)).status).toBe(200)
+      expect(await consolePage(ports.console)).toContain('<div id="root">')
+      await consoleCommand(ports.console, 'repository.openSample')
+      for (const model of ['ppocr_cls', 'silero_vad']) {
+        const load = await fetch(`http://127.0.0.1:${ports.http}/v2/repository/models/${model}/load`, { method: 'POST' })
+        expect([model, load.status, await load.text()]).toEqual([model, 200, expect.anything()])
+        expect((await fetch(`http://127.0.0.1:${ports.http}/v2/models/${model}/ready`)).status).toBe(200)
+      }
     } finally {
       server.kill('SIGTERM')
       await exited
     }
     expect(await exited).toEqual([0, null])
-  })
+  }, 60_000)
 })
 
-/** From the log line that says where HTTP listens; a server that ends before that fails with what it said. */
-function httpPortOf(server: ChildProcess): Promise<number> {
+const TOKEN = 'packaging-test'
+
+/** From the log lines that say where the console and HTTP listen; a server that ends before that fails with what it said. */
+function listeningPorts(server: ChildProcess): Promise<{ readonly console: number; readonly http: number }> {
   const said: string[] = []
+  const portIn = (pattern: RegExp) => Number(said.map((line) => pattern.exec(line)?.[1]).find((port) => port !== undefined) ?? 0)
   return new Promise((resolve, reject) => {
     for (const stream of [server.stdout, server.stderr]) {
       if (stream === null) continue
       createInterface({ input: stream }).on('line', (line) => {
         said.push(line)
-        const port = /Started HTTPService at [^:\s]+:(\d+)/.exec(line)?.[1]
-        if (port !== undefined) resolve(Number(port))
+        const ports = { console: portIn(/Started console at [^:\s]+:(\d+)/), http: portIn(/Started HTTPService at [^:\s]+:(\d+)/) }
+        if (ports.console !== 0 && ports.http !== 0) resolve(ports)
       })
     }
     server.once('exit', (code) => { reject(new Error(`The packed server ended with code ${code ?? 'none'}:\n${said.join('\n')}`)) })
   })
+}
+
+/** The page as a browser gets it: the link sets a cookie and leads to the page. */
+async function consolePage(port: number): Promise<string> {
+  const link = await fetch(`http://127.0.0.1:${port}/?token=${TOKEN}`, { redirect: 'manual' })
+  const cookie = link.headers.getSetCookie()[0]?.split(';')[0] ?? ''
+  return (await fetch(new URL(link.headers.get('location') ?? '/', link.url), { headers: { cookie } })).text()
+}
+
+/** One command over the console's socket. */
+async function consoleCommand(port: number, name: ConsoleCommandName): Promise<void> {
+  const socket = new WebSocket(`ws://127.0.0.1:${port}/console?token=${TOKEN}`)
+  try {
+    await new Promise<void>((resolve, reject) => {
+      socket.addEventListener('error', () => { reject(new Error('the console socket failed')) })
+      socket.addEventListener('open', () => { socket.send(JSON.stringify({ type: 'command', id: 1, name })) })
+      socket.addEventListener('message', ({ data }) => {
+        const message = JSON.parse(String(data)) as { type: string; ok?: boolean; error?: { message: string } }
+        if (message.type !== 'result') return
+        if (message.ok === true) resolve()
+        else reject(new Error(message.error?.message))
+      })
+    })
+  } finally {
+    socket.close()
+  }
 }
 
 function filesUnder(directory: string): string[] {
