@@ -267,7 +267,6 @@ describe('explicit mode', () => {
       sequence: [identityConfig('sequence_batching { }'), /sequence_batching/],
       decoupled: [identityConfig('model_transaction_policy { decoupled: true }'), /model_transaction_policy\.decoupled/],
       priorities: [identityConfig('dynamic_batching { priority_levels: 2 default_priority_level: 1 }'), /dynamic_batching\.priority_levels/],
-      warm: [identityConfig('model_warmup { name: "w" batch_size: 1 }'), /model_warmup/],
       ensemble: ['platform: "ensemble" input { name: "A" data_type: TYPE_FP32 dims: [ 1 ] } output { name: "B" data_type: TYPE_FP32 dims: [ 1 ] } ensemble_scheduling { step { model_name: "x" model_version: -1 input_map { key: "I" value: "A" } output_map { key: "O" value: "B" } } }', /ensemble_scheduling/],
     }
     const files = Object.fromEntries(Object.entries(cases).flatMap(([name, [config]]) => [[`${name}/config.pbtxt`, config], [`${name}/1/x`, '']]))
@@ -280,6 +279,30 @@ describe('explicit mode', () => {
       expect(message).toMatch(field)
     }
     expect((await failure(test.server.loadModel('none'))).message).toBe("failed to load 'none', failed to poll from model repository")
+  })
+
+  it('warms every instance up before the model is ready, and counts that', async () => {
+    const warm = (input: string, more = '') => identityConfig(`instance_group { count: 2 kind: KIND_CPU } model_warmup { name: "w" batch_size: 2 count: 3 inputs { key: "INPUT0" value { ${input} } } } ${more}`)
+    await using repository = await TemporaryRepository.create({
+      'zero/config.pbtxt': warm('data_type: TYPE_FP32 dims: [ 4 ] zero_data: true'), 'zero/1/x': '',
+      'random/config.pbtxt': warm('data_type: TYPE_FP32 dims: [ 4 ] random_data: true'), 'random/1/x': '',
+      'file/config.pbtxt': warm('data_type: TYPE_FP32 dims: [ 4 ] input_data_file: "rows"'), 'file/1/x': '', 'file/warmup/rows': new Uint8Array(16),
+      'short/config.pbtxt': warm('data_type: TYPE_FP32 dims: [ 4 ] input_data_file: "rows"'), 'short/1/x': '', 'short/warmup/rows': new Uint8Array(15),
+      'away/config.pbtxt': warm('data_type: TYPE_FP32 dims: [ 4 ] input_data_file: "../../zero/config.pbtxt"'), 'away/1/x': '',
+      'open/config.pbtxt': warm('data_type: TYPE_FP32 dims: [ -1 ] zero_data: true'), 'open/1/x': '',
+      'wrong/config.pbtxt': warm('data_type: TYPE_INT32 dims: [ 4 ] zero_data: true'), 'wrong/1/x': '',
+    })
+    await using test = createTestServer([repository.path])
+    await test.server.start()
+    for (const name of ['zero', 'random', 'file']) {
+      await test.server.loadModel(name)
+      expect(test.server.modelStatistics(name, '')[0]).toMatchObject({ inference_count: 12, execution_count: 6, inference_stats: { success: { count: 12 } }, batch_stats: [{ batch_size: 2 }] })
+    }
+    const reasons = await Promise.all(['short', 'away', 'open', 'wrong'].map(async (name) => (await failure(test.server.loadModel(name))).message))
+    expect(reasons[0]).toContain('warmup setting expects 16 bytes, but the data provided from rowsonly has 15 bytes')
+    expect(reasons[1]).toContain('is outside the model directory')
+    expect(reasons[2]).toContain("warmup setting expects all variable-size dimensions are specified for input 'INPUT0'")
+    expect(reasons[3]).toContain("inference input 'INPUT0' data-type is 'INT32', but model 'wrong' expects 'FP32'")
   })
 
   it("says Triton's words for a backend that is not there", async () => {

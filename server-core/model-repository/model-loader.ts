@@ -6,6 +6,7 @@ import type { LogHub } from '../logger.ts'
 import { ModelStatistics } from '../metrics/model-statistics.ts'
 import { checkExecutable } from '../model/executable-config.ts'
 import { Model } from '../model/model.ts'
+import { readWarmUpSamples } from '../model/warm-up.ts'
 import { inferBackend } from '../model-config/infer-backend.ts'
 import { readModelConfigJson } from '../model-config/json-config.ts'
 import { normalizeInstanceGroups, normalizeModelConfig } from '../model-config/normalize.ts'
@@ -75,6 +76,7 @@ export class ModelLoader {
       model = new Model({
         version: String(version.version), config: completed, backendModel, statistics, clock,
         labels: await readLabelFiles(completed, directory.path),
+        warmUp: await readWarmUpSamples(completed, directory.path),
         log: logs.logger('model-instance'),
         onInstancesChanged: options.onInstancesChanged,
       })

@@ -13,7 +13,7 @@ export function isUnchanged(record: ModelRecord, source: LoadSource, parameters:
   if (parameters.config !== undefined && parameters.config !== record.source.overrideConfig) return false
   const versions = [...record.versions.values()]
   return highestReady(record) !== null && versions.every((version) => version.reason === '' || version.reason === UNLOADED_REASON)
-    && versions.every((version) => version.model === null || version.model.isServing)
+    && versions.every(({ model }) => model === null || model.trouble === '')
 }
 
 /** The running model of a version that needs no reload: only the instances or the version policy differ from what was loaded. */

@@ -14,7 +14,6 @@ export function checkExecutable(config: ModelConfig): void {
   if (config.sequence_batching !== undefined) refuse('sequence_batching', 'models with the sequence batcher')
   if (config.model_transaction_policy?.decoupled === true) refuse('model_transaction_policy.decoupled', 'decoupled models')
   if ((config.dynamic_batching?.priority_levels ?? 0) > 0) refuse('dynamic_batching.priority_levels', 'priority levels')
-  if (config.model_warmup.length > 0) refuse('model_warmup', 'warm-up samples')
   if (config.batch_input.length > 0) refuse('batch_input', 'batch inputs')
   if (config.batch_output.length > 0) refuse('batch_output', 'batch outputs')
   if (config.input.some((input) => input.allow_ragged_batch)) refuse('input.allow_ragged_batch', 'ragged batches')

@@ -69,12 +69,6 @@ export class ModelInstance implements PayloadRunner {
   /** Begins to take batches. */
   join(): void { this.#options.pool.add(this) }
 
-  /** Rejects when the instance cannot serve. */
-  async checkReady(): Promise<void> {
-    if (this.#state !== 'READY') throw new ServerError('UNAVAILABLE', `instance '${this.name}' is ${this.#state.toLowerCase()}`)
-    await this.#backend?.isReady?.()
-  }
-
   run(payload: Payload): Promise<void> {
     this.#running = this.#execute(payload)
     return this.#running

@@ -9,12 +9,14 @@ import { DefaultScheduler } from '../scheduling/default-scheduler.ts'
 import { DynamicBatchScheduler } from '../scheduling/dynamic-batch-scheduler.ts'
 import { InflightRequest, type RequestOutcome } from '../scheduling/inflight-request.ts'
 import { InstancePool } from '../scheduling/instance-pool.ts'
+import { Payload } from '../scheduling/payload.ts'
 import { ResponseOrder } from '../scheduling/response-order.ts'
 import type { Scheduler } from '../scheduling/scheduler.ts'
 import { shapeRuleOf } from '../scheduling/shape-rule.ts'
 import { ServerError, toServerError } from '../server-error.ts'
 import { ModelInstance } from './model-instance.ts'
 import { protocolDataType, RequestValidator } from './request-validation.ts'
+import type { WarmUpSample } from './warm-up.ts'
 
 export interface ModelOptions {
   readonly version: string
@@ -22,6 +24,8 @@ export interface ModelOptions {
   readonly config: ModelConfig
   readonly backendModel: BackendModel
   readonly labels: ReadonlyMap<string, readonly string[]>
+  /** Run on each instance before it takes requests. */
+  readonly warmUp: readonly WarmUpSample[]
   readonly statistics: ModelStatistics
   readonly clock: Clock
   readonly log: Logger
@@ -134,16 +138,38 @@ export class Model {
       onStateChanged: this.#options.onInstancesChanged,
     })
     await instance.start()
+    try {
+      for (const sample of this.#options.warmUp) await this.#warmUp(instance, sample)
+    } catch (error) {
+      await instance.stop()
+      throw error
+    }
     return instance
   }
 
-  /** True while at least one instance can serve; the reason otherwise. */
-  async isReady(): Promise<boolean> {
-    const checks = await Promise.allSettled(this.#instances.map((instance) => instance.checkReady()))
-    return checks.length === 0 || checks.some((check) => check.status === 'fulfilled')
+  /** One sample on one instance; counted like requests, as Triton does. */
+  async #warmUp(instance: ModelInstance, sample: WarmUpSample): Promise<void> {
+    const { clock } = this.#options
+    for (let round = 0; round < sample.count; round++) {
+      const payload = new Payload()
+      const errors: Error[] = []
+      const started = clock.now()
+      for (let position = 0; position < sample.batchSize; position++) {
+        payload.add(new InflightRequest({
+          ...sample.request, id: '', parameters: {}, requestStart: started, queueStart: started, timeoutMicroseconds: 0,
+          onSettled: (outcome, { requestStart, queueStart, batchSize }) => {
+            if (outcome.kind === 'failure') errors.push(outcome.error)
+            else this.statistics.countSuccess({ requestStart, queueStart, requestEnd: clock.now(), batchSize, times: outcome.times })
+          },
+        }))
+      }
+      await instance.run(payload)
+      const [cause] = errors
+      if (cause !== undefined) throw new ServerError('INTERNAL', `failed to run warmup sample '${sample.name}': ${cause.message}; `, { cause })
+    }
   }
 
-  /** Does at least one instance run? Unlike `isReady` it asks nobody. */
+  /** Does at least one instance run? (A model whose instances are all passive counts as serving.) */
   get isServing(): boolean {
     return this.#instances.length === 0 || this.#instances.some((instance) => instance.state === 'READY')
   }

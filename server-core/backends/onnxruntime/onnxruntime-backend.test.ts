@@ -157,9 +157,24 @@ describe('onnxruntime backend', () => {
     await expect(failed).rejects.toMatchObject({ kind: 'INTERNAL', message: expect.stringContaining("the worker thread of model instance 'add_0_0' stopped") as string })
     await ended
     expect(test.server.isModelReady('add', '')).toBe(false)
+    expect(test.server.modelSummaries()[0]).toMatchObject({ state: 'READY', instanceCount: 0, reason: expect.stringContaining('1 of 1 instances start again: the worker thread') as string })
     const waiting = ask()
     await restarted
     expect(floatsOf((await waiting).response.outputs[0])).toEqual([4, 6])
     expect(test.server.isModelReady('add', '')).toBe(true)
+  })
+
+  it('is loaded anew, not left alone, when an instance is dead', async () => {
+    await using repository = await TemporaryRepository.create({
+      'add/1/model.onnx': addModel(2), 'add/config.pbtxt': 'max_batch_size: 4 instance_group { count: 1 kind: KIND_CPU }',
+    })
+    await using test = createTestServer([repository.path])
+    await test.server.start()
+    const created = new Promise<Worker>((resolve) => { process.once('worker', resolve) })
+    await test.server.loadModel('add')
+    await (await created).terminate()
+    await expect.poll(() => test.server.modelSummaries()[0]?.instanceCount).toBe(0)
+    await test.server.loadModel('add')
+    expect(test.server.modelSummaries()[0]).toMatchObject({ state: 'READY', instanceCount: 1, reason: '' })
   })
 })
