@@ -1,6 +1,7 @@
 /** The window: theme, frame (rail, top bar, page, dock) and the page of the address. */
 import { FluentProvider } from '@fluentui/react-components'
 import { Suspense, useEffect } from 'react'
+import { useTranslation } from 'react-i18next'
 import { LiveRegions } from './components/live-region.tsx'
 import { useConsole } from './console-store.ts'
 import { ConnectionBanner } from './frame/connection-banner.tsx'
@@ -35,6 +36,11 @@ function Frame() {
   const { page: id, rest } = useRoute()
   const page = pageOf(id)
   const Page = rest.length > 0 ? (page.detail ?? page.component) : page.component
+  const { t } = useTranslation()
+  const title = `${t(`page.${page.id}`)} · ${t('appName')}`
+  useEffect(() => {
+    document.title = title
+  }, [title])
   const isStale = useConsole((state) => state.lostAt !== null)
   useShortcuts()
   useModelAnnouncements()

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { durationParts, formatBytes, formatCount, formatMilliseconds, formatRate, formatShape, joinFigure, percentFigure } from './format.ts'
+import { ageParts, durationParts, formatBytes, formatCount, formatMilliseconds, formatRate, formatShape, joinFigure, percentFigure } from './format.ts'
 
 describe('number formats', () => {
   it.each([[0, '0'], [999, '999'], [1000, '1\u2009000'], [1234567, '1\u2009234\u2009567'], [null, '—'], [undefined, '—'], [Number.NaN, '—']])('counts %s as %s', (value, text) => {
@@ -25,6 +25,10 @@ describe('number formats', () => {
 
   it.each([[5000, 'seconds', 5, 0], [65_000, 'minutes', 1, 5], [3_600_000 * 2 + 60_000, 'hoursMinutes', 2, 1], [86_400_000 * 3 + 3_600_000 * 4, 'daysHours', 3, 4], [-5, 'seconds', 0, 0]])('splits %s ms', (milliseconds, key, first, second) => {
     expect(durationParts(milliseconds)).toEqual({ key, first, second })
+  })
+
+  it.each([[0, 'now', 0], [59_999, 'now', 0], [60_000, 'minutes', 1], [3_599_999, 'minutes', 59], [3_600_000, 'hours', 1], [86_400_000 * 3, 'days', 3], [86_400_000 * 8, 'date', 8]])('words an age of %s ms', (age, key, count) => {
+    expect(ageParts(1_000_000, 1_000_000 + age)).toEqual({ key, count })
   })
 
   it('prints shapes with names of variable axes', () => {

@@ -89,6 +89,23 @@ export function formatDate(time: number): string {
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
 }
 
+export interface AgeParts {
+  /** Key below `common:age`; 'date': older than a week, print the date. */
+  readonly key: 'now' | 'minutes' | 'hours' | 'days' | 'date'
+  readonly count: number
+}
+
+/** How long ago a moment was, in the largest whole unit, up to a week. */
+export function ageParts(time: number, now: number): AgeParts {
+  const minutes = Math.floor((now - time) / 60_000)
+  if (minutes < 1) return { key: 'now', count: 0 }
+  if (minutes < 60) return { key: 'minutes', count: minutes }
+  const hours = Math.floor(minutes / 60)
+  if (hours < 24) return { key: 'hours', count: hours }
+  const days = Math.floor(hours / 24)
+  return days <= 7 ? { key: 'days', count: days } : { key: 'date', count: days }
+}
+
 export interface DurationParts {
   /** Key below `common:duration`. */
   readonly key: 'daysHours' | 'hoursMinutes' | 'minutes' | 'seconds'

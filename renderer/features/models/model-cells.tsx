@@ -2,12 +2,13 @@
 import { Checkbox } from '@fluentui/react-components'
 import { useEffect, useRef } from 'react'
 import { useTranslation } from 'react-i18next'
+import { Age } from '../../components/age.tsx'
 import { IconButton } from '../../components/icon-button.tsx'
 import { ChevronDownIcon, ChevronRightIcon, EditIcon, FileIcon, LoadIcon, TestIcon, UnloadIcon } from '../../components/icons.tsx'
 import { LoadingState } from '../../components/loading-state.tsx'
 import { RunsOnBadge } from '../../components/runs-on-badge.tsx'
 import { StatePill } from '../../components/state-pill.tsx'
-import { formatBytes, formatCount, formatDate, formatMilliseconds, formatRate, UNKNOWN } from '../../lib/format.ts'
+import { formatBytes, formatCount, formatMilliseconds, formatRate, UNKNOWN } from '../../lib/format.ts'
 import { modelState, versionState } from '../../lib/model-state.ts'
 import type { TrafficFigures } from '../../lib/sample-figures.ts'
 import { navigate } from '../../router.ts'
@@ -107,7 +108,7 @@ export function VersionCells({ row }: { readonly row: RowOf<'version'> }) {
       <div role="gridcell" className="npu-models-name npu-models-indent-1"><Fold row={row} />{t('version.name', { version: version.version })}</div>
       <div role="gridcell"><StatePill kind={state} isPlain {...(word === undefined ? {} : { text: word })} /></div>
       <div role="gridcell" className="npu-models-wide npu-quiet npu-cut" title={version.reason}>{state === 'failed' || state === 'degraded' ? version.reason : t('version.files', { count: version.files.length, size: formatBytes(bytes) })}</div>
-      <div role="gridcell" className="npu-right npu-quiet npu-small-text">{changed > 0 ? formatDate(changed) : UNKNOWN}</div>
+      <div role="gridcell" className="npu-right npu-quiet npu-small-text"><Age time={changed} /></div>
     </>
   )
 }
@@ -118,7 +119,7 @@ export function FileCells({ row }: { readonly row: RowOf<'file'> }) {
     <>
       <div role="gridcell" className="npu-models-name npu-models-indent-2"><span className="npu-quiet npu-models-file-icon"><FileIcon /></span><code className="npu-cut" title={file.path}>{file.path}</code></div>
       <div role="gridcell" className="npu-models-wide-4 npu-quiet">{formatBytes(file.byteSize)}</div>
-      <div role="gridcell" className="npu-right npu-quiet npu-small-text">{formatDate(file.modifiedAt)}</div>
+      <div role="gridcell" className="npu-right npu-quiet npu-small-text"><Age time={file.modifiedAt} /></div>
     </>
   )
 }
