@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { decodeElements } from './tensor-codec.ts'
-import { draftTensor, initialDraft, withDim, withGenerator, type InputDraft } from './input-draft.ts'
+import { draftTensor, fitsFile, initialDraft, withDim, withFile, withGenerator, type InputDraft } from './input-draft.ts'
 
 const floats = initialDraft({ name: 'x', datatype: 'FP32', shape: [-1, 3] })
 const typed = (draft: InputDraft, text: string): InputDraft => ({ ...draft, source: { kind: 'text', text, generator: null } })
@@ -28,7 +28,28 @@ describe('initialDraft', () => {
   })
 
   it('leaves out an optional input', () => {
-    expect(initialDraft({ name: 'x', datatype: 'FP32', shape: [1] }, true)).toMatchObject({ isOptional: true, isSent: false })
+    expect(initialDraft({ name: 'x', datatype: 'FP32', shape: [1] }, { isOptional: true })).toMatchObject({ isOptional: true, isSent: false })
+  })
+})
+
+describe('initialDraft with a suggestion of the config', () => {
+  it('takes JSON values or the name of a generator', () => {
+    expect(decodeElements('INT64', tensorOf(initialDraft({ name: 'sr', datatype: 'INT64', shape: [1] }, { suggestion: '[16000]' })).data)).toEqual([16000n])
+    expect(tensorOf(initialDraft({ name: 'state', datatype: 'FP32', shape: [2, -1, 128] }, { suggestion: 'zeros' }))).toMatchObject({ shape: [2, 1, 128], data: new Uint8Array(1024) })
+  })
+})
+
+describe('withFile', () => {
+  const sound = initialDraft({ name: 'input', datatype: 'FP32', shape: [-1, -1] })
+
+  it('lets the last free dim follow the size of the file', () => {
+    expect(tensorOf(withFile(sound, 'a.f32', new Uint8Array(2304))).shape).toEqual([1, 576])
+    expect(tensorOf(withFile(floats, 'a.f32', new Uint8Array(24))).shape).toEqual([2, 3])
+  })
+
+  it('says when a file cannot be this input', () => {
+    expect(problemOf(withFile(floats, 'a.f32', new Uint8Array(13)))?.key).toBe('bytes')
+    expect([fitsFile(sound, 2304), fitsFile(floats, 13), fitsFile(floats, 24), fitsFile(initialDraft({ name: 't', datatype: 'BYTES', shape: [1] }), 5)]).toEqual([true, false, true, false])
   })
 })
 

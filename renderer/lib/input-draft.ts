@@ -1,5 +1,5 @@
 /** What a person is filling in for one model input, and the tensor it comes to. */
-import type { DataType, Tensor, TensorMetadata } from '../../server-core/contract/inference.ts'
+import { DATA_TYPES, type DataType, type Tensor, type TensorMetadata } from '../../server-core/contract/inference.ts'
 import { countElements, decodeElements, elementCount, encodeElements, tensorByteSize } from './tensor-codec.ts'
 import { generateTensor, type TensorGenerator } from './tensor-generate.ts'
 import { formatTensorValue, parseTensorText, TensorTextError } from './tensor-text.ts'
@@ -33,15 +33,41 @@ export interface DraftProblem {
 
 export type DraftResult = { readonly ok: true; readonly tensor: Tensor } | { readonly ok: false; readonly problem: DraftProblem }
 
-/** A draft that can run as it is: smallest sensible shape, random floats, zeros for the rest. */
-export function initialDraft(input: TensorMetadata, isOptional = false): InputDraft {
+export interface DraftDefaults {
+  readonly isOptional?: boolean
+  /** What the model's config suggests: JSON values, or the name of a generator. */
+  readonly suggestion?: string | undefined
+}
+
+/** A draft that can run as it is: the config's suggestion, else random floats and zeros for the rest, in the smallest sensible shape. */
+export function initialDraft(input: TensorMetadata, { isOptional = false, suggestion }: DraftDefaults = {}): InputDraft {
   const rank = input.shape.length
-  const shapeText = input.shape.map((dim, axis) => String(dim >= 0 ? dim : axis === 0 ? 1 : rank === 2 ? 8 : 32))
-  const isFloat = ['FP16', 'BF16', 'FP32', 'FP64'].includes(input.datatype)
-  const draft: InputDraft = {
-    name: input.name, datatype: input.datatype, modelShape: input.shape, shapeText, seed: 1, isOptional, isSent: !isOptional, source: { kind: 'generated', generator: isFloat ? 'random' : 'zeros' },
-  }
-  return withGenerator(draft, isFloat ? 'random' : 'zeros')
+  // Pictures ([N, C, H, W]) and sequences ([N, length]) want a little size; any other free dim is most often another batch.
+  const freeDim = (axis: number) => (axis === 0 ? 1 : rank === 2 ? 8 : rank === 4 && axis >= 2 ? 32 : 1)
+  const shapeText = input.shape.map((dim, axis) => String(dim >= 0 ? dim : freeDim(axis)))
+  const generator = GENERATORS.find((name) => name === suggestion) ?? (['FP16', 'BF16', 'FP32', 'FP64'].includes(input.datatype) ? 'random' : 'zeros')
+  const draft: InputDraft = { name: input.name, datatype: input.datatype, modelShape: input.shape, shapeText, seed: 1, isOptional, isSent: !isOptional, source: { kind: 'generated', generator } }
+  if (suggestion !== undefined && suggestion !== generator) return { ...draft, source: { kind: 'text', text: suggestion, generator: null } }
+  return withGenerator(draft, generator)
+}
+
+export const GENERATORS: readonly TensorGenerator[] = ['zeros', 'random', 'ramp']
+
+/** Takes a file's bytes as they are; where the model leaves a dim free, the last such dim follows the number of elements. */
+export function withFile(draft: InputDraft, fileName: string, data: Uint8Array): InputDraft {
+  return { ...draft, shapeText: shapeOfFile(draft, data.byteLength), source: { kind: 'file', fileName, data } }
+}
+
+/** Would a file of this size make a tensor of this input? */
+export function fitsFile(draft: InputDraft, byteSize: number): boolean {
+  return byteSize > 0 && tensorByteSize(draft.datatype, draftShape({ ...draft, shapeText: shapeOfFile(draft, byteSize) })) === byteSize
+}
+
+function shapeOfFile(draft: InputDraft, byteSize: number): readonly string[] {
+  const axis = draft.modelShape.findLastIndex((dim) => dim < 0)
+  const rest = draftShape(draft).reduce((product, dim, index) => (index === axis ? product : product * dim), DATA_TYPES[draft.datatype].byteSize)
+  const dim = byteSize / rest
+  return axis >= 0 && Number.isInteger(dim) ? draft.shapeText.map((text, index) => (index === axis ? String(dim) : text)) : draft.shapeText
 }
 
 /** The dims as numbers; NaN where a dim is not a whole number of 0 or more. */

@@ -19,9 +19,9 @@ export function ModelDetailLog({ detail }: { readonly detail: ModelDetail }) {
   return (
     <Card title={t('log.title')} note={t('log.lines', { count: entries.length })} isFlush actions={entries.length > 0 ? <CopyButton label={t('log.copy')} text={() => entries.map(lineOf).join('\n')} /> : undefined}>
       {entries.length === 0 ? <EmptyState title={t('log.none')}>{t('log.noneHint')}</EmptyState> : (
-        <div className="npu-log-excerpt" tabIndex={0} role="group" aria-label={t('log.title')}>
+        <div className="npu-detail-log" tabIndex={0} role="group" aria-label={t('log.title')}>
           {entries.map((entry) => (
-            <div key={`${entry.sequence} ${entry.time}`} className={`npu-log-line npu-log-${entry.level}`}>
+            <div key={`${entry.sequence} ${entry.time}`} className={`npu-detail-log-line npu-detail-log-${entry.level}`}>
               <span className="npu-quiet">{formatClockMilliseconds(entry.time)}</span><b>{entry.level.toUpperCase()}</b><span className="npu-quiet">{entry.source}</span>
               <span>{entry.message} <span className="npu-quiet">{fieldsOf(entry)}</span></span>
             </div>

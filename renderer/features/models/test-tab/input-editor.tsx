@@ -2,16 +2,22 @@
 import { Button, Checkbox, Input, Textarea } from '@fluentui/react-components'
 import { useId, useRef } from 'react'
 import { useTranslation } from 'react-i18next'
+import type { SampleInput } from '../../../../server-core/contract/console-api.ts'
 import { FileIcon } from '../../../components/icons.tsx'
 import { StateMark } from '../../../components/state-pill.tsx'
 import { formatBytes, formatCount } from '../../../lib/format.ts'
-import { draftShape, draftTensor, TEXT_ELEMENTS, withDim, withGenerator, type InputDraft } from '../../../lib/input-draft.ts'
+import { draftShape, draftTensor, fitsFile, GENERATORS, TEXT_ELEMENTS, withDim, withFile, withGenerator, type InputDraft } from '../../../lib/input-draft.ts'
 import { elementCount } from '../../../lib/tensor-codec.ts'
-import type { TensorGenerator } from '../../../lib/tensor-generate.ts'
 
-const GENERATORS: readonly TensorGenerator[] = ['zeros', 'random', 'ramp']
+interface InputEditorProps {
+  readonly draft: InputDraft
+  /** Files of raw bytes that lie beside the model. */
+  readonly samples: readonly SampleInput[]
+  readonly onChange: (draft: InputDraft) => void
+  readonly onSample: (path: string) => void
+}
 
-export function InputEditor({ draft, onChange }: { readonly draft: InputDraft; readonly onChange: (draft: InputDraft) => void }) {
+export function InputEditor({ draft, samples, onChange, onSample }: InputEditorProps) {
   const { t } = useTranslation('test-tab')
   const id = useId()
   const fileInput = useRef<HTMLInputElement>(null)
@@ -19,7 +25,7 @@ export function InputEditor({ draft, onChange }: { readonly draft: InputDraft; r
   const problem = result !== null && !result.ok ? result.problem : null
   const count = elementCount(draftShape(draft))
   const takeFile = async (file: File | undefined) => {
-    if (file) onChange({ ...draft, source: { kind: 'file', fileName: file.name, data: new Uint8Array(await file.arrayBuffer()) } })
+    if (file) onChange(withFile(draft, file.name, new Uint8Array(await file.arrayBuffer())))
   }
   return (
     <section className="npu-input" aria-label={t('input.name', { name: draft.name })}>
@@ -37,6 +43,9 @@ export function InputEditor({ draft, onChange }: { readonly draft: InputDraft; r
             {GENERATORS.map((generator) => (
               <Button key={generator} size="small" className="npu-small" aria-pressed={draft.source.kind !== 'file' && draft.source.generator === generator} disabled={Number.isNaN(count)}
                 onClick={() => onChange(withGenerator(draft, generator, generator === 'random' ? draft.seed + 1 : draft.seed))}>{t(`input.${generator}`)}</Button>
+            ))}
+            {samples.filter((sample) => fitsFile(draft, sample.byteSize)).map((sample) => (
+              <Button key={sample.path} size="small" className="npu-small" aria-pressed={draft.source.kind === 'file' && draft.source.fileName === sample.path} onClick={() => onSample(sample.path)}>{sample.path.replace(/^samples\//, '')}</Button>
             ))}
             <Button size="small" className="npu-small" icon={<FileIcon />} onClick={() => fileInput.current?.click()}>{t('input.file')}</Button>
             <input ref={fileInput} type="file" hidden onChange={(event) => { void takeFile(event.target.files?.[0]); event.target.value = '' }} />
