@@ -116,7 +116,7 @@ function watch(page: Page, outside: string[], errors: string[]): void {
 
 /** Clicks an entry of the rail. */
 export async function openPage(page: Page, name: 'Overview' | 'Models' | 'Monitor' | 'Settings'): Promise<void> {
-  await page.getByRole('navigation').getByRole('link', { name }).click()
+  await page.locator('[data-region="rail"]').getByRole('link', { name }).click()
 }
 
 /** Opens Overview and reads the engine card, which shows `http://127.0.0.1:<port>`. */

@@ -31,7 +31,7 @@ test('a file of another kind is refused with what is supported', async ({ consol
   await page.getByTestId('first-run-sample').click()
   await expect(page.getByTestId('load-to-test')).toBeVisible()
   await dropFile(page, 'weights.pth', Buffer.from('no model'))
-  await expect(page.getByText(/export the model to ONNX/)).toBeVisible()
+  await expect(page.getByTestId('import-dialog').or(page.getByRole('dialog'))).toContainText('Supported now: one .onnx file')
 })
 
 test('a failed load says why, keeps the others serving, and Retry loads the repaired model', async ({ console: { page, dataDirectory, httpPort }, host }) => {
@@ -47,8 +47,9 @@ test('a failed load says why, keeps the others serving, and Retry loads the repa
   await page.getByRole('dialog').getByRole('button', { name: /open/i }).last().click()
   await openPage(page, 'Models')
   await page.getByTestId('load-direction').click()
+  await page.getByRole('gridcell', { name: 'Failed' }).click()
   const card = page.getByTestId('failure-card')
-  await expect(card).toContainText('the model expects 4 dimensions')
+  await expect(card).toContainText('config and model disagree on the number of axes')
   await expect(page.getByTestId('dock-problems-button')).toContainText('1')
 
   writeFileSync(config, readFileSync(config, 'utf8').replace('[ -1, 3, 48, 192 ]', '[ 3, -1, -1 ]'))
