@@ -10,8 +10,11 @@ const CHECKS_UNTIL_STUCK = 4
 interface ConnectionState {
   /** Answers not yet written, in the order of their requests. */
   readonly responses: Set<ServerResponse>
-  /** Bytes written at the last check, and checks since they last changed while an answer was waiting to be read. */
-  bytesWritten: number
+  /** The last request that began: its body may still be arriving, even after it was answered early. */
+  request: IncomingMessage | undefined
+  /** Bytes taken by the client and bytes received at the last check, and checks since something moved that should have. */
+  bytesSent: number
+  bytesRead: number
   stalledChecks: number
 }
 
@@ -36,7 +39,7 @@ export class ConnectionWatch {
   }
 
   addConnection(socket: Socket): void {
-    this.#connections.set(socket, { responses: new Set(), bytesWritten: 0, stalledChecks: 0 })
+    this.#connections.set(socket, { responses: new Set(), request: undefined, bytesSent: 0, bytesRead: 0, stalledChecks: 0 })
     socket.once('close', () => { this.#connections.delete(socket) })
   }
 
@@ -46,6 +49,7 @@ export class ConnectionWatch {
     const state = this.#connections.get(socket)
     if (this.#isDraining) response.shouldKeepAlive = false
     if (state === undefined) return
+    state.request = request
     state.responses.add(response)
     response.once('close', () => {
       state.responses.delete(response)
@@ -86,10 +90,14 @@ export class ConnectionWatch {
       if (++collector.idleChecks > CHECKS_UNTIL_STUCK) this.#endUpload(exchange)
     }
     for (const [socket, state] of this.#connections) {
-      const isWaiting = socket.writableLength > 0 && socket.bytesWritten - socket.writableLength === state.bytesWritten
-      state.bytesWritten = socket.bytesWritten - socket.writableLength
-      state.stalledChecks = isWaiting ? state.stalledChecks + 1 : 0
-      if (state.stalledChecks > CHECKS_UNTIL_STUCK) socket.destroy()
+      const bytesSent = socket.bytesWritten - socket.writableLength
+      const isUnread = socket.writableLength > 0 && bytesSent === state.bytesSent
+      const isUnsent = state.request?.complete === false && socket.bytesRead === state.bytesRead
+      state.bytesSent = bytesSent
+      state.bytesRead = socket.bytesRead
+      state.stalledChecks = isUnread || isUnsent ? state.stalledChecks + 1 : 0
+      // One check more than an upload that can still be told 408.
+      if (state.stalledChecks > CHECKS_UNTIL_STUCK + 1) socket.destroy()
     }
   }
 

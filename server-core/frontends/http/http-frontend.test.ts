@@ -476,6 +476,14 @@ describe('connections', () => {
     expect((await raw.untilClosed()).toString()).toMatch(/^HTTP\/1.1 408 /)
   })
 
+  it('ends a connection whose body stops arriving after it was answered early', async () => {
+    await frontend.stop(0)
+    await start({ idleTimeoutMilliseconds: 80 })
+    const raw = new RawConnection(frontend.port)
+    raw.write('POST /v2/models/nope/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{"inputs"')
+    expect((await raw.untilClosed()).toString()).toMatch(/^HTTP\/1.1 404 /)
+  })
+
   it('ends a connection whose client stops reading its answer', async () => {
     await frontend.stop(0)
     server = new InMemoryInferenceServer([inMemoryModel('large', [{ name: 'INPUT0', datatype: 'FP32', dims: [-1] }], {
