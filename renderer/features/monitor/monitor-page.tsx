@@ -46,10 +46,11 @@ export default function MonitorPage() {
   )
 }
 
-/** Two columns from 900 px on (see monitor.css). */
+/** Of one chart. Layout as in monitor.css: two columns with a gap of 24 px, one on narrow windows; 16 px padding on both sides. */
 function plotWidthOf(element: HTMLElement): number {
-  const column = element.clientWidth >= 900 ? (element.clientWidth - 24) / 2 : element.clientWidth
-  return Math.floor(column - 32 - CHART_AXIS_WIDTH - CHART_RIGHT_MARGIN)
+  const width = element.clientWidth - 32
+  const column = window.matchMedia('(max-width: 1020px)').matches ? width : (width - 24) / 2
+  return Math.floor(column - CHART_AXIS_WIDTH - CHART_RIGHT_MARGIN)
 }
 
 function LiveState() {

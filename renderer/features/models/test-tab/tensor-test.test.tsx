@@ -55,6 +55,23 @@ describe('TensorTest', () => {
     expect(page.container.textContent).toContain('inference')
   })
 
+  it('takes the suggested values of the config and the sample that lies beside the model', async () => {
+    await page.unmount()
+    useTestRuns.setState({ runs: {}, drafts: {} })
+    const sound: ModelMetadata = { ...metadata, inputs: [{ name: 'input', datatype: 'FP32', shape: [-1, -1] }, { name: 'sr', datatype: 'INT64', shape: [1] }] }
+    const config = { input: [], parameters: { 'console.default.sr': { string_value: '[16000]' } } } as unknown as ModelDetail['config']
+    vi.spyOn(consoleClient, 'command').mockImplementation((async (name: string, args: { request: InferenceRequest }) => {
+      if (name === 'model.sample') return { data: new Uint8Array(2304), mediaType: 'application/octet-stream' }
+      sent = args.request
+      return { response: { modelName: 'm', modelVersion: '1', id: '', parameters: {}, outputs: [] }, timing }
+    }) as never)
+    const samples = [{ path: 'samples/other.bin', byteSize: 3, mediaType: 'application/octet-stream' }, { path: 'samples/vowel.f32', byteSize: 2304, mediaType: 'application/octet-stream' }]
+    page = await render(<DetailActionsContext value={actions}><TensorTest detail={{ ...detail, config, samples }} metadata={sound} /></DetailActionsContext>)
+    await run()
+    expect(sent?.inputs[0]).toMatchObject({ name: 'input', shape: [1, 576], data: new Uint8Array(2304) })
+    expect(decodeElements('INT64', sent?.inputs[1]?.data ?? new Uint8Array())).toEqual([16000n])
+  })
+
   it('sends typed 64-bit integers exactly, in the typed shape', async () => {
     await type(page.container.querySelector('input.fui-Input__input'), '2')
     await type(text(), '[[9007199254740993, 2], [3, 4]]')
