@@ -10,6 +10,7 @@ const actions = {
   navigate: (page: string) => { calls.push(page) },
   startServer: () => { calls.push('start') },
   openDataFolder: () => { calls.push('data') },
+  openNotices: () => { calls.push('notices') },
   showAbout: () => { calls.push('about') },
 }
 

@@ -8,6 +8,7 @@ export interface MenuActions {
   navigate(page: string): void
   startServer(): void
   openDataFolder(): void
+  openNotices(): void
   showAbout(): void
 }
 
@@ -76,6 +77,7 @@ export function menuTemplate({ texts, recentRepositories, canStartServer, hasDev
       label: texts.help,
       submenu: [
         { id: 'data-folder', label: texts.dataFolder, click: () => { actions.openDataFolder() } },
+        { id: 'notices', label: texts.notices, click: () => { actions.openNotices() } },
         { id: 'about', label: texts.about, click: () => { actions.showAbout() } },
       ],
     },

@@ -26,6 +26,8 @@ export class ConsoleWindow {
   readonly #ports: ConsoleWindowPorts
   #window: BrowserWindow | null = null
   #mayCloseNow = false
+  /** The question about closing is on the screen: a second press on close asks nothing more. */
+  #isAsking = false
 
   constructor(ports: ConsoleWindowPorts) {
     this.#ports = ports
@@ -94,7 +96,9 @@ export class ConsoleWindow {
     this.#ports.settings.change({ window: { bounds: window.getNormalBounds(), isMaximized: window.isMaximized() } })
     if (this.#mayCloseNow) return
     event.preventDefault()
-    void this.#ports.mayClose().then((mayClose) => {
+    if (this.#isAsking) return
+    this.#isAsking = true
+    void this.#ports.mayClose().finally(() => { this.#isAsking = false }).then((mayClose) => {
       if (!mayClose || window.isDestroyed()) return
       this.#mayCloseNow = true
       window.close()
