@@ -3,7 +3,7 @@
  * Tab reaches the actions of the current row.
  */
 import { Checkbox } from '@fluentui/react-components'
-import { useVirtualizer } from '@tanstack/react-virtual'
+import { defaultRangeExtractor, useVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useMemo, useRef } from 'react'
 import type { KeyboardEvent } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -27,18 +27,21 @@ export function ModelTable({ rows, paneModel }: { readonly rows: readonly ModelR
   const selected = useModelsView((state) => state.selected)
   const samples = useConsole((state) => state.samples)
   const figures = useMemo(() => traffic(samples), [samples])
+  const current = rows.some((row) => row.key === cursor) ? cursor : (rows[0]?.key ?? null)
+  const currentIndex = rows.findIndex((row) => row.key === current)
   const virtualizer = useVirtualizer({
     count: rows.length, getScrollElement: () => scroller.current, overscan: 12, getItemKey: (index) => rows[index]?.key ?? index,
+    // The current row stays drawn when it is scrolled away: the focus may be on it.
+    rangeExtractor: (range) => [...new Set([...defaultRangeExtractor(range), ...(currentIndex >= 0 ? [currentIndex] : [])])].sort((a, b) => a - b),
     estimateSize: (index) => (rows[index]?.kind === 'model' ? MODEL_ROW : INNER_ROW),
   })
-  const current = rows.some((row) => row.key === cursor) ? cursor : (rows[0]?.key ?? null)
   const names = rows.filter((row) => row.kind === 'model').map((row) => row.model.name)
   const selectedCount = names.filter((name) => selected.has(name)).length
 
   useEffect(() => virtualizer.measure(), [rows, virtualizer])
   useEffect(() => {
     if (!wantsFocus.current || current === null) return
-    virtualizer.scrollToIndex(rows.findIndex((row) => row.key === current))
+    virtualizer.scrollToIndex(currentIndex)
     const target = [...(scroller.current?.querySelectorAll<HTMLElement>('[data-row]') ?? [])].find((row) => row.dataset['row'] === current)
     // A row far away is drawn after the scroll only: this effect runs again then.
     if (target === undefined) return

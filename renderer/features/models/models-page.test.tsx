@@ -85,6 +85,20 @@ describe('models page', () => {
     expect(command).toHaveBeenCalledWith('model.load', { name: 'det' })
   })
 
+  it('keeps the pane of a retried model until it serves, with the focus in it', async () => {
+    await show()
+    const pane = () => page.container.querySelector<HTMLElement>('[data-region="pane"]')
+    const change = (part: Parameters<typeof modelSummary>[1]) => act(async () => useConsole.setState((state) => ({ models: (state.models ?? []).map((model) => (model.name === 'det' ? modelSummary('det', part) : model)) })))
+    await act(async () => { button('failure-retry')?.focus(); button('failure-retry')?.click() })
+    await change({ state: 'LOADING', stage: 'creating instances' })
+    expect(pane()?.textContent).toContain('Creating instances')
+    expect(document.activeElement).toBe(pane())
+    await change({ state: 'READY' })
+    expect(pane()?.textContent).toContain('Loaded: version 1 serves.')
+    await press('Escape')
+    expect(pane()).toBeNull()
+  })
+
   it('shows a refused action that leaves no trace on its model', async () => {
     await show()
     command.mockImplementation((...[name]) => (name === 'model.unload' ? Promise.reject(new ConsoleError('UNAVAILABLE', 'busy')) : new Promise(() => {})))

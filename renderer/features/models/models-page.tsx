@@ -4,20 +4,19 @@ import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
-import { AddIcon, CloseIcon, InfoIcon, LoadIcon, RescanIcon, SearchIcon, UnloadIcon } from '../../components/icons.tsx'
-import { IconButton } from '../../components/icon-button.tsx'
+import { AddIcon, InfoIcon, LoadIcon, RescanIcon, SearchIcon, UnloadIcon } from '../../components/icons.tsx'
 import { KeyboardHint } from '../../components/keyboard-hint.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
-import { StateMark, StatePill } from '../../components/state-pill.tsx'
+import { StateMark } from '../../components/state-pill.tsx'
 import { useConsole } from '../../console-store.ts'
 import { modelState } from '../../lib/model-state.ts'
 import { useMediaQuery } from '../../lib/use-media-query.ts'
 import { FirstRun } from '../first-run/first-run.tsx'
-import { FailureCard } from './failure-card.tsx'
 import { chooseModelFile } from './import-store.ts'
 import { countByFilter, modelRows, STATE_FILTERS } from './model-rows.ts'
 import { ModelTable } from './model-table.tsx'
 import { closePane, dismissFailures, loadModels, rescan, setFilter, setSelected, setText, unloadModels, useLoadAvailability, useModelsView } from './models-store.ts'
+import { ProblemPane } from './problem-pane.tsx'
 import './models-page.css'
 
 export default function ModelsPage() {
@@ -48,7 +47,7 @@ function Models() {
       <FilterBar />
       <WhyBlocked />
       <ActionFailures />
-      <div className={`npu-models-layout${pane === null ? '' : ' npu-models-with-pane'}`}>
+      <div className={`npu-models-layout${pane === null ? '' : ' npu-models-with-pane'}`} onKeyDown={(event) => { if (event.key === 'Escape' && pane !== null) closePane() }}>
         <section className="npu-card npu-models-card" aria-label={t('title')}>
           {rows.length > 0 ? <ModelTable rows={rows} paneModel={pane?.name ?? null} /> : (
             <EmptyState title={t('filter.nothing')} actions={<Button onClick={() => { setText(''); setFilter('all') }}>{t('filter.clear')}</Button>} />
@@ -56,12 +55,7 @@ function Models() {
           <span className="npu-grow" />
           <div className="npu-models-foot npu-small-text npu-quiet"><span>{t('foot.drop')}</span><span className="npu-grow" /><span>{t('foot.unknown')}</span></div>
         </section>
-        {pane !== null && (
-          <aside className="npu-card npu-models-pane" data-region="pane" aria-label={t('pane.name', { name: pane.name })} onKeyDown={(event) => { if (event.key === 'Escape') closePane() }}>
-            <div className="npu-card-head npu-models-pane-head"><h2 className="npu-cut" title={pane.name}>{pane.name}</h2><StatePill kind={modelState(pane)} /><span className="npu-grow" /><IconButton icon={<CloseIcon />} label={t('common:close')} shortcut="Esc" onClick={closePane} /></div>
-            <div className="npu-models-pane-body"><FailureCard key={pane.name} model={pane} /></div>
-          </aside>
-        )}
+        {pane !== null && <ProblemPane model={pane} />}
       </div>
     </div>
   )
@@ -73,8 +67,11 @@ const NONE: readonly never[] = []
 function usePaneModel(rows: ReturnType<typeof modelRows>) {
   const cursor = useModelsView((state) => state.cursor)
   const isClosed = useModelsView((state) => state.isPaneClosed)
+  const retried = useModelsView((state) => state.retried)
   const isWide = useMediaQuery('(min-width: 1360px)')
   if (isClosed) return null
+  const retriedRow = rows.find((row) => row.kind === 'model' && row.model.name === retried)
+  if (retriedRow !== undefined) return retriedRow.model
   const current = rows.find((row) => row.key === cursor) ?? (isWide ? rows[0] : undefined)
   return current !== undefined && ['failed', 'degraded'].includes(modelState(current.model)) ? current.model : null
 }

@@ -23,10 +23,12 @@ interface ModelsView {
   /** Key of the row with the cursor; null: none chosen yet. */
   readonly cursor: string | null
   readonly isPaneClosed: boolean
+  /** The model last retried: its side pane stays while it loads, and says so when it serves. */
+  readonly retried: string | null
   readonly failures: readonly ActionFailure[]
 }
 
-export const useModelsView = create<ModelsView>()(() => ({ filter: 'all', text: '', expanded: new Set(), selected: new Set(), cursor: null, isPaneClosed: false, failures: [] }))
+export const useModelsView = create<ModelsView>()(() => ({ filter: 'all', text: '', expanded: new Set(), selected: new Set(), cursor: null, isPaneClosed: false, retried: null, failures: [] }))
 
 export function setFilter(filter: StateFilter): void {
   useModelsView.setState({ filter })
@@ -45,11 +47,11 @@ export function setSelected(names: readonly string[], isSelected: boolean): void
 }
 
 export function setCursor(cursor: string): void {
-  useModelsView.setState({ cursor, isPaneClosed: false })
+  useModelsView.setState((state) => ({ cursor, isPaneClosed: false, retried: state.retried === cursor ? cursor : null }))
 }
 
 export function closePane(): void {
-  useModelsView.setState({ isPaneClosed: true })
+  useModelsView.setState({ isPaneClosed: true, retried: null })
 }
 
 export function dismissFailures(): void {
@@ -68,6 +70,8 @@ function withMember(set: ReadonlySet<string>, member: string, isMember: boolean)
  * what leaves no trace there is kept as a failure of the page.
  */
 export async function loadModels(names: readonly string[]): Promise<void> {
+  const retried = useConsole.getState().models?.find((model) => names.includes(model.name) && modelState(model) === 'failed')?.name
+  if (retried !== undefined && names.length === 1) useModelsView.setState({ retried })
   await Promise.all(names.map((name) => attempt('load', name, () => command('model.load', { name }))))
 }
 
