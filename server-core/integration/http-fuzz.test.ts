@@ -6,7 +6,7 @@ import { LogHub } from '../logger.ts'
 import { HttpClient, RawConnection } from '../testing/http-client.ts'
 import { InMemoryInferenceServer, inMemoryModel } from '../testing/in-memory-inference-server.ts'
 
-const ROUNDS = 800
+const ROUNDS = 2000
 const hub = new LogHub()
 
 /** mulberry32: the same numbers in every run. */
