@@ -12,6 +12,9 @@ import { readOnnxSignatureFromBytes } from '../model-config/onnx-signature.ts'
 import type { OnnxSignature, OnnxTensor } from '../model-config/onnx-signature.ts'
 import { ServerError } from '../server-error.ts'
 
+/** Start of the name of a folder in which an imported model is being built; no model, whoever scans. */
+export const IMPORT_PREFIX = '.npu-console-import-'
+
 /** Bytes of a name that every file system takes, with room for what we append. */
 const MAX_NAME_BYTES = 200
 /** Kinds that are known, and what serving them needs. */
@@ -69,7 +72,7 @@ export async function createImportedModel(model: {
   const target = join(repositoryPath, modelName)
   if (await isThere(target)) throw alreadyExists(modelName, repositoryPath)
 
-  const temporary = join(await temporaryParent(repositoryPath), `.npu-console-import-${randomBytes(8).toString('hex')}`)
+  const temporary = join(await temporaryParent(repositoryPath), `${IMPORT_PREFIX}${randomBytes(8).toString('hex')}`)
   try {
     await mkdir(join(temporary, '1'), { recursive: true })
     await writeDurably(join(temporary, '1', 'model.onnx'), data)

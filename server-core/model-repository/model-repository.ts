@@ -1,8 +1,8 @@
-import { realpath, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Logger } from '../logger.ts'
 import { ServerError } from '../server-error.ts'
-import { isInside } from './contained-path.ts'
+import { IMPORT_PREFIX } from './model-import.ts'
 import { Semaphore } from './semaphore.ts'
 import { listDirectory, readModelDirectory, type ModelDirectory } from './model-directory.ts'
 
@@ -19,7 +19,8 @@ export const DUPLICATE_REASON = 'model appears in two or more repositories'
 
 /**
  * The model repositories on disk: every sub-directory is a model. A name is only ever looked up among the names that a repository's
- * own listing gives, so no name from a request can lead elsewhere; a symbolic link that leaves every repository is refused.
+ * own listing gives, so no name from a request can lead elsewhere. A symbolic link that the owner of the repository put there is followed,
+ * as Triton does: many repositories are made of links into a model store.
  */
 export class ModelRepository {
   readonly paths: readonly string[]
@@ -42,9 +43,7 @@ export class ModelRepository {
   async scan(): Promise<RepositoryEntry[]> {
     const places = new Map<string, string[]>()
     for (const path of this.paths) {
-      for (const entry of await listDirectory(path)) {
-        if (entry.isDirectory) places.set(entry.name, [...places.get(entry.name) ?? [], path])
-      }
+      for (const name of await modelNames(path)) places.set(name, [...places.get(name) ?? [], path])
     }
     const names = [...places].sort(([a], [b]) => (a < b ? -1 : 1))
     const slots = new Semaphore(PARALLEL_READS)
@@ -55,7 +54,7 @@ export class ModelRepository {
   async find(name: string): Promise<RepositoryEntry | null> {
     const paths: string[] = []
     for (const path of this.paths) {
-      if ((await listDirectory(path)).some((entry) => entry.isDirectory && entry.name === name)) paths.push(path)
+      if ((await modelNames(path)).includes(name)) paths.push(path)
     }
     return paths.length === 0 ? null : this.#entry(name, paths)
   }
@@ -65,17 +64,16 @@ export class ModelRepository {
     if (paths.length > 1) return { kind: 'duplicate', name, repositoryPath }
     const path = join(repositoryPath, name)
     try {
-      const [real, ...roots] = await Promise.all([realpath(path), ...this.paths.map((root) => realpath(root))])
-      if (!roots.some((root) => isInside(root, real))) {
-        return {
-          kind: 'unusable', name, repositoryPath,
-          reason: `model directory '${name}' is a symbolic link that leads outside the model repository. Give the directory it leads into as another --model-repository`,
-        }
-      }
       return { kind: 'model', directory: await readModelDirectory(repositoryPath, name, path, this.#log) }
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
       return { kind: 'unusable', name, repositoryPath, reason: `failed to read model directory '${name}': ${reason}` }
     }
   }
+}
+
+/** Every sub-directory is a model, hidden ones included, but for one in which an import is being built. */
+async function modelNames(repositoryPath: string): Promise<string[]> {
+  const entries = await listDirectory(repositoryPath)
+  return entries.filter((entry) => entry.isDirectory && !entry.name.startsWith(IMPORT_PREFIX)).map((entry) => entry.name)
 }
