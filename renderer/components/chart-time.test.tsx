@@ -29,7 +29,7 @@ describe('TimeChart', () => {
   })
 
   const show = async (points: readonly Point[], cursorIndex: number | null = null, gaps: readonly { from: number; to: number }[] = []) => {
-    page = await render(<TimeChart title="Latency" summary="p95 now 3 ms" series={series} points={points} start={T0} end={T0 + 10_000} scale={valueScale(10)} unit="ms" gaps={gaps} gapLabel="no data" marks={[]} cursorIndex={cursorIndex} />)
+    page = await render(<TimeChart title="Latency" summary="p95 now 3 ms" series={series} points={points} start={T0} end={T0 + 10_000} scale={valueScale(10)} unit="ms" gaps={gaps} gapLabel="no data" marks={[]} newest={points.at(-1) ?? null} cursorIndex={cursorIndex} />)
   }
   const line = () => page.container.querySelector('path.recharts-area-curve')?.getAttribute('d') ?? ''
   const head = () => page.container.querySelector('.npu-chart-head')?.textContent

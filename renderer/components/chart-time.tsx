@@ -54,6 +54,8 @@ export interface TimeChartProps<Point extends { readonly time: number }> {
   /** Stands in a gap that is wide enough. */
   readonly gapLabel: string
   readonly marks: readonly ChartMark[]
+  /** Shown in the header while there is no cursor; null: nothing is known. */
+  readonly newest: Point | null
   /** Index of the point under the cursor; null: none. */
   readonly cursorIndex: number | null
   readonly hasTimeAxis?: boolean
@@ -65,9 +67,9 @@ export function timeShare(time: number, start: number, end: number): number {
 }
 
 export function TimeChart<Point extends { readonly time: number }>(props: TimeChartProps<Point>) {
-  const { title, note, summary, series, points, cursorIndex, hasTimeAxis = false } = props
+  const { title, note, summary, series, points, newest, cursorIndex, hasTimeAxis = false } = props
   const [plotRef, size] = useElementSize<HTMLDivElement>()
-  const shown = points[cursorIndex ?? points.length - 1]
+  const shown = cursorIndex === null ? newest : (points[cursorIndex] ?? null)
   return (
     <section className="npu-chart" aria-label={title}>
       <div className="npu-chart-head">

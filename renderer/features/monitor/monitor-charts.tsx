@@ -25,11 +25,11 @@ export function MonitorCharts({ view }: { readonly view: MonitorView }) {
   const times = useMemo(() => view.points.map((point) => point.time), [view.points])
   const index = cursor === null ? -1 : times.indexOf(cursor)
   const cursorIndex = index < 0 ? null : index
-  const shown = view.points[cursorIndex ?? view.points.length - 1]
+  const shown = cursorIndex === null ? view.newest : (view.points[cursorIndex] ?? null)
 
   const chart = (key: keyof typeof series & keyof typeof view.scales, unit: string, options: { readonly note?: string; readonly hasTimeAxis?: boolean } = {}): ReactNode => (
     <TimeChart title={t(`chart.${key}`)} series={series[key]} points={view.points} start={view.start} end={view.end} scale={view.scales[key] as ValueScale} unit={unit} gaps={view.gaps}
-      gapLabel={t('gap')} marks={annotations} cursorIndex={cursorIndex} summary={summaryOf(t, series[key], view, shown)} {...options} />
+      gapLabel={t('gap')} marks={annotations} newest={view.newest} cursorIndex={cursorIndex} summary={summaryOf(t, series[key], view, shown)} {...options} />
   )
   const column = {
     times, start: view.start, end: view.end, cursorIndex, annotations,
@@ -70,7 +70,7 @@ function wordsAt(t: Texts, point: SeriesPoint): string {
 }
 
 /** "Latency, last 5 min: p50 now 5.7 ms, highest 9.8 ms; ..." */
-function summaryOf(t: Texts, series: readonly ChartSeries<SeriesPoint>[], view: MonitorView, shown: SeriesPoint | undefined): string {
+function summaryOf(t: Texts, series: readonly ChartSeries<SeriesPoint>[], view: MonitorView, shown: SeriesPoint | null): string {
   return series.map((entry) => {
     const own = entry.headerValue ?? entry.value
     const values = view.points.flatMap((point) => own(point) ?? [])

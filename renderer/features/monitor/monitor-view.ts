@@ -19,11 +19,16 @@ export interface MonitorScales {
 }
 
 export interface MonitorView {
-  /** The window is (start, end], in milliseconds since the epoch. */
+  /**
+   * What is drawn is (start, end], in milliseconds since the epoch. It moves by whole pixels: where one stands for several seconds, start,
+   * end, points and gaps keep their identity for that long, and the charts need no work.
+   */
   readonly start: number
   readonly end: number
   readonly stepSeconds: number
   readonly points: readonly SeriesPoint[]
+  /** The last span up to now, whatever is drawn; null: the window is empty. */
+  readonly newest: SeriesPoint | null
   /** One row per second; empty while the table is not shown. */
   readonly rows: readonly SeriesPoint[]
   readonly gaps: readonly { readonly from: number; readonly to: number }[]
@@ -53,6 +58,7 @@ export class MonitorViewBuilder {
   #cache: SpanCache = new Map()
   #rowCache: SpanCache = new Map()
   #cacheKey = ''
+  #drawn: Pick<MonitorView, 'start' | 'end' | 'points' | 'gaps'> | null = null
 
   build(samples: readonly ServerSample[], query: MonitorQuery): MonitorView {
     const { end, windowSeconds, model } = query
@@ -61,6 +67,7 @@ export class MonitorViewBuilder {
     const key = `${windowSeconds} ${stepSeconds} ${model}`
     if (key !== this.#cacheKey) {
       this.#cacheKey = key
+      this.#drawn = null
       this.#cache = new Map()
       this.#rowCache = new Map()
       for (const scale of Object.values(this.#scales)) scale.reset()
@@ -76,10 +83,12 @@ export class MonitorViewBuilder {
       cpu: this.#scales.cpu.next(most((point) => point.cpuCores), end),
       memory: this.#scales.memory.next(most((point) => point.residentBytes) / BYTES_PER_MEGABYTE, end),
     }
+    const secondsPerPixel = Math.max(1, Math.floor(windowSeconds / query.plotWidth))
+    const moved = this.#drawn === null ? Infinity : Math.abs(end - this.#drawn.end) / 1000
+    if (this.#drawn === null || moved >= secondsPerPixel || moved === 0) this.#drawn = { start, end, points, gaps: sampleGaps(samples, start, end) }
     return {
-      start, end, stepSeconds, points, scales,
+      ...this.#drawn, stepSeconds, scales, newest: points[points.length - 1] ?? null,
       rows: query.hasRows ? secondRows(samples, start, end, model, this.#rowCache) : [],
-      gaps: sampleGaps(samples, start, end),
       batchSizes: batchSizeBars(total),
       total: pointOf(total, end),
       latest: samples[samples.length - 1] ?? null,
