@@ -29,6 +29,13 @@ describe('modelRows', () => {
     expect(keys(rowsWith([], { filter: 'ready', text: 'det' }))).toEqual([])
   })
 
+  it('keeps a held order, new models after it', () => {
+    const changed = [...models.map((model) => (model.name === 'cls' ? { ...model, state: 'LOADING' as const } : model)), modelSummary('new', { state: 'READY' })]
+    const rows = (heldOrder: readonly string[] | null) => keys(modelRows(changed, { filter: 'all', text: '', expanded: new Set(), heldOrder }))
+    expect(rows(['det', 'rec', 'cls', 'empty'])).toEqual(['det', 'rec', 'cls', 'empty', 'new'])
+    expect(rows(null)).toEqual(['det', 'cls', 'new', 'rec', 'empty'])
+  })
+
   it('counts every model under one filter', () => {
     expect(countByFilter(models)).toEqual({ all: 4, ready: 1, loading: 0, degraded: 0, failed: 1, unloaded: 2 })
   })

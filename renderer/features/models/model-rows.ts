@@ -40,18 +40,26 @@ export interface RowOptions {
   readonly text: string
   /** Keys of unfolded rows. */
   readonly expanded: ReadonlySet<string>
+  /** Names in the order to keep (the pointer is over the table: a row must not move away under it); new models follow. Default: by attention. */
+  readonly heldOrder?: readonly string[] | null
 }
 
 /** Rows from top to bottom. */
-export function modelRows(models: readonly ModelSummary[], { filter, text, expanded }: RowOptions): readonly ModelRow[] {
+export function modelRows(models: readonly ModelSummary[], { filter, text, expanded, heldOrder = null }: RowOptions): readonly ModelRow[] {
   const wanted = text.trim().toLowerCase()
-  const shown = models.filter((model) => (filter === 'all' || filterOf(modelState(model)) === filter) && model.name.toLowerCase().includes(wanted)).sort(compareByAttention)
+  const shown = models.filter((model) => (filter === 'all' || filterOf(modelState(model)) === filter) && model.name.toLowerCase().includes(wanted)).sort(heldOrder === null ? compareByAttention : comparatorOf(heldOrder))
   return shown.flatMap((model, index): ModelRow[] => {
     const key = model.name
     const isExpanded = model.versions.length === 0 ? null : expanded.has(key)
     const row: ModelRow = { kind: 'model', key, parentKey: null, level: 1, isExpanded, position: index + 1, siblings: shown.length, model }
     return isExpanded === true ? [row, ...versionRows(model, expanded)] : [row]
   })
+}
+
+function comparatorOf(order: readonly string[]): (left: ModelSummary, right: ModelSummary) => number {
+  const places = new Map(order.map((name, place) => [name, place]))
+  const placeOf = (model: ModelSummary) => places.get(model.name) ?? order.length
+  return (left, right) => placeOf(left) - placeOf(right) || compareByAttention(left, right)
 }
 
 function versionRows(model: ModelSummary, expanded: ReadonlySet<string>): readonly ModelRow[] {

@@ -1,6 +1,6 @@
 /** The models page: every model of the repository with its state, its actions, and the error card of the one that needs it. */
 import { Button, Input } from '@fluentui/react-components'
-import { useMemo } from 'react'
+import { useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
@@ -32,7 +32,8 @@ function Models() {
   const filter = useModelsView((state) => state.filter)
   const text = useModelsView((state) => state.text)
   const expanded = useModelsView((state) => state.expanded)
-  const rows = useMemo(() => modelRows(models, { filter, text, expanded }), [models, filter, text, expanded])
+  const [heldOrder, setHeldOrder] = useState<readonly string[] | null>(null)
+  const rows = useMemo(() => modelRows(models, { filter, text, expanded, heldOrder }), [models, filter, text, expanded, heldOrder])
   const pane = usePaneModel(rows)
   const versions = models.reduce((sum, model) => sum + model.versions.length, 0)
   const note = [t('note.models', { count: models.length }), t('note.versions', { count: versions }), ...(mode === undefined ? [] : [t('note.control', { mode: t(`common:controlMode.${mode}`) })])].join(' · ')
@@ -48,7 +49,7 @@ function Models() {
       <WhyBlocked />
       <ActionFailures />
       <div className={`npu-models-layout${pane === null ? '' : ' npu-models-with-pane'}`} onKeyDown={(event) => { if (event.key === 'Escape' && pane !== null) closePane() }}>
-        <section className="npu-card npu-models-card" aria-label={t('title')}>
+        <section className="npu-card npu-models-card" aria-label={t('title')} onPointerEnter={() => setHeldOrder(rows.filter((row) => row.kind === 'model').map((row) => row.model.name))} onPointerLeave={() => setHeldOrder(null)}>
           {rows.length > 0 ? <ModelTable rows={rows} paneModel={pane?.name ?? null} /> : (
             <EmptyState title={t('filter.nothing')} actions={<Button onClick={() => { setText(''); setFilter('all') }}>{t('filter.clear')}</Button>} />
           )}
