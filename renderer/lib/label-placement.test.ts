@@ -12,6 +12,12 @@ describe('placeLabels', () => {
   })
 })
 
+describe('placeLabels on one spot', () => {
+  it('labels the newest of marks that stand together', () => {
+    expect(placeLabels([{ at: 200, text: 'first' }, { at: 201, text: 'second' }], 600)).toEqual(['none', 'right'])
+  })
+})
+
 describe('labelWidth', () => {
   it('gives Han characters more room', () => {
     expect(labelWidth('加载')).toBeGreaterThan(labelWidth('ab'))

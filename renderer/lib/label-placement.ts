@@ -15,19 +15,20 @@ export function labelWidth(text: string): number {
  */
 export function placeLabels(labels: readonly { readonly at: number; readonly text: string }[], laneWidth: number): LabelPlace[] {
   const places: LabelPlace[] = labels.map(() => 'none')
-  const taken: { from: number; to: number }[] = labels.map(({ at }) => ({ from: at - 2, to: at + 12 }))
+  const taken: { readonly from: number; readonly to: number }[] = []
+  // Marks that stand on one spot look like one: they do not keep the label of the newest away.
+  const isFree = (from: number, to: number, own: number) => from >= 0 && to <= laneWidth && taken.every((other) => to <= other.from || from >= other.to) &&
+    labels.every(({ at }) => at <= from || at >= to || Math.abs(at - own) < MARK_WIDTH)
   for (let index = labels.length - 1; index >= 0; index--) {
     const label = labels[index]
     if (!label) continue
     const width = labelWidth(label.text)
-    const isFree = (from: number, to: number) => from >= 0 && to <= laneWidth && taken.every((other, position) => position === index || to <= other.from || from >= other.to)
-    if (isFree(label.at, label.at + width)) {
-      places[index] = 'right'
-      taken[index] = { from: label.at, to: label.at + width }
-    } else if (isFree(label.at - width, label.at)) {
-      places[index] = 'left'
-      taken[index] = { from: label.at - width, to: label.at + 12 }
-    }
+    const place = isFree(label.at, label.at + width, label.at) ? 'right' : isFree(label.at - width, label.at, label.at) ? 'left' : 'none'
+    places[index] = place
+    if (place !== 'none') taken.push({ from: label.at - (place === 'left' ? width : MARK_WIDTH), to: label.at + (place === 'right' ? width : MARK_WIDTH) })
   }
   return places
 }
+
+/** Of the drawn flag, in CSS pixels. */
+const MARK_WIDTH = 12
