@@ -1,0 +1,68 @@
+import { act } from 'react'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { latencyBucketIndex } from '../../../server-core/contract/statistics.ts'
+import { consoleClient } from '../../console-client.ts'
+import { initialConsoleState, useConsole } from '../../console-store.ts'
+import type { ConsoleState } from '../../console-store.ts'
+import { modelSample, modelSummary, serverSample, serverStatus } from '../../testing/models.ts'
+import { render } from '../../testing/render.tsx'
+import type { Rendered } from '../../testing/render.tsx'
+import OverviewPage from './overview-page.tsx'
+
+describe('overview', () => {
+  let page: Rendered
+  const show = async (part: Partial<ConsoleState>) => {
+    useConsole.setState({ ...initialConsoleState, connection: 'open', status: serverStatus(), models: [modelSummary('rec', { state: 'READY' }), modelSummary('det', { state: 'UNAVAILABLE', reason: 'Invalid argument: KIND_GPU' })], ...part }, true)
+    page = await render(<OverviewPage />)
+  }
+  const figures = () => [...page.container.querySelectorAll('.npu-figure')].map((figure) => [figure.querySelector('.npu-figure-value')?.textContent, figure.querySelector('.npu-figure-note')?.textContent])
+  const text = () => page.container.textContent ?? ''
+
+  afterEach(async () => {
+    await page.unmount()
+    vi.restoreAllMocks()
+  })
+
+  it('shows dashes with the reason before anything was measured, never zeros', async () => {
+    await show({})
+    expect(figures().map(([value]) => value)).toEqual(['—', '—', '—', '—', '—'])
+    expect(figures().every(([, note]) => note === 'not measured yet')).toBe(true)
+  })
+
+  it('tells measured zeros from what cannot be known without traffic', async () => {
+    await show({ samples: [{ ...serverSample(1), processResidentBytes: 2 ** 20 * 100 }] })
+    expect(figures()).toEqual([['0.0requests/s', 'mean of 5 s'], ['—', 'no requests in a minute'], ['0waiting', 'now, all models'], ['—', 'no requests in a minute'], ['100MB', 'engine process']])
+  })
+
+  it('computes its figures from the last samples', async () => {
+    await show({ samples: [serverSample(1, [modelSample('rec', { success: 98, failure: 2, pending: 3, latency: { [latencyBucketIndex(8e6)]: 98 } })])] })
+    const [rate, p95, queue, errors] = figures()
+    expect(rate?.[0]).toBe('100.0requests/s')
+    expect(p95?.[1]).toBe('100 requests in a minute')
+    expect(queue?.[0]).toBe('3waiting')
+    expect(errors).toEqual(['2.0%', '2 errors in a minute'])
+  })
+
+  it('lists what needs attention with its sentence, and retries it', async () => {
+    const command = vi.spyOn(consoleClient, 'command').mockImplementation(() => new Promise(() => {}))
+    await show({})
+    const item = page.container.querySelector('.npu-attention')
+    expect(item?.textContent).toContain('det failed to load')
+    expect(item?.textContent).toContain('the config asks for a GPU, and there is none')
+    await act(async () => item?.querySelector('button')?.click())
+    expect(command).toHaveBeenCalledWith('model.load', { name: 'det' })
+  })
+
+  it('says that there is no NPU, and where the engine listens', async () => {
+    await show({ status: serverStatus({ http: { address: '0.0.0.0', port: 8000 }, metrics: null }) })
+    expect(text()).toContain('No NPU found')
+    expect(text()).toContain('http://127.0.0.1:8000')
+    expect(text()).toContain('Reachable from the network')
+    expect(text()).toContain('off')
+  })
+
+  it('offers the three ways in when there is no model', async () => {
+    await show({ models: [], status: serverStatus({ repositoryPaths: [] }) })
+    expect(['first-run-drop', 'first-run-open', 'first-run-sample'].every((id) => page.container.querySelector(`[data-testid="${id}"]`) !== null)).toBe(true)
+  })
+})
