@@ -43,8 +43,9 @@ export function PbtxtEditor({ text, label }: { readonly text: string; readonly l
       value, ariaLabel, language: PBTXT_LANGUAGE, theme: `npu-${startTheme}`, readOnly: true, domReadOnly: true, automaticLayout: true, minimap: { enabled: false }, scrollBeyondLastLine: false,
       fontFamily: '"Cascadia Mono", "Noto Sans Mono", "DejaVu Sans Mono", "Noto Sans Mono CJK SC", "Noto Sans SC", monospace', fontSize: 13, lineHeight: 20, lineNumbersMinChars: 4, renderLineHighlight: 'none',
       // Tab leaves the editor: nothing can be typed here.
-      tabFocusMode: true, bracketPairColorization: { enabled: false }, guides: { indentation: false, bracketPairs: false }, contextmenu: false, wordWrap: 'on', overviewRulerLanes: 0, padding: { top: 8, bottom: 8 }, scrollbar: { verticalScrollbarSize: 10, horizontalScrollbarSize: 10, alwaysConsumeMouseWheel: false },
+      tabFocusMode: true, guides: { indentation: false, bracketPairs: false }, contextmenu: false, wordWrap: 'on', overviewRulerLanes: 0, padding: { top: 8, bottom: 8 }, scrollbar: { verticalScrollbarSize: 10, horizontalScrollbarSize: 10, alwaysConsumeMouseWheel: false },
     })
+    created.getModel()?.updateOptions({ bracketColorizationOptions: { enabled: false, independentColorPoolPerBracketType: false } })
     editor.current = created
     return () => {
       created.getModel()?.dispose()
