@@ -68,7 +68,7 @@ async function openInBrowser(env: NodeJS.ProcessEnv, viewport: { width: number; 
   let browser: Browser | undefined
   try {
     browser = await chromium.launch({ executablePath: chromiumPath(), args: CHROMIUM_ARGUMENTS })
-    const context = await browser.newContext({ viewport: viewport ?? { width: 1440, height: 900 }, locale: 'en-US', colorScheme: 'light' })
+    const context = await browser.newContext({ viewport: viewport ?? { width: 1440, height: 900 }, locale: 'en-US', colorScheme: 'light', reducedMotion: 'reduce' })
     const page = await context.newPage()
     await page.goto(server.consoleUrl)
     const opened = browser

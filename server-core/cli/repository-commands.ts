@@ -35,7 +35,7 @@ export async function importCommand(args: readonly string[], print: Print): Prom
   })
   const data = await readFile(file).catch((cause: unknown) => { throw new ServerError('NOT_FOUND', `the model file '${file}' cannot be read`, { cause }) })
   const fileName = basename(file)
-  const review = await reviewModelImport({ fileName, data }, existing)
+  const review = reviewModelImport({ fileName, data }, existing)
   const modelName = values['model-name'] ?? review.modelName
   await createImportedModel({ repositoryPath, modelName, fileName, data })
   print(`model '${modelName}' is in ${join(repositoryPath, modelName)}; its config.pbtxt:\n\n${review.configText}`)
