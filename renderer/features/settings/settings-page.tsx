@@ -81,7 +81,7 @@ function Closing() {
 function Keyboard() {
   const { t } = useTranslation('settings')
   const keys = [['pages', `Ctrl+1 … ${pages.length}`], ['regions', 'F6'], ['filter', '/'], ['table', '↑ ↓ ← → Space Enter'], ['problem', 'F8'], ['import', 'Ctrl+O'], ['open', 'Ctrl+Shift+O'], ['run', 'Ctrl+Enter']] as const
-  return <Card title={t('keyboard')}><dl className="npu-facts">{keys.map(([key, shown]) => <div key={key}><dt><KeyboardHint keys={shown} /></dt><dd>{t(`keys.${key}`)}</dd></div>)}</dl></Card>
+  return <Card title={t('keyboard')}><dl className="npu-setting-facts">{keys.map(([key, shown]) => <div key={key}><dt><KeyboardHint keys={shown} /></dt><dd>{t(`keys.${key}`)}</dd></div>)}</dl></Card>
 }
 
 function About() {
@@ -91,5 +91,5 @@ function About() {
     ['version', status?.version ?? UNKNOWN], ['runtime', status?.onnxRuntimeVersion ?? UNKNOWN], ['node', status?.nodeVersion ?? UNKNOWN], ['platform', status?.platform ?? UNKNOWN],
     ['machine', status === null ? UNKNOWN : `${t('cores', { count: status.cpuCount })} · ${formatBytes(status.totalMemoryBytes)}`],
   ] as const
-  return <Card title={t('about')}><dl className="npu-facts">{facts.map(([key, value]) => <div key={key}><dt className="npu-quiet">{t(key)}</dt><dd>{value}</dd></div>)}</dl></Card>
+  return <Card title={t('about')}><dl className="npu-setting-facts">{facts.map(([key, value]) => <div key={key}><dt className="npu-quiet">{t(key)}</dt><dd>{value}</dd></div>)}</dl></Card>
 }

@@ -32,7 +32,7 @@ export function OutputView({ tensor }: { readonly tensor: Tensor }) {
         <CopyButton label={t('output.copy', { name: tensor.name })} text={() => tensorAsJson(datatype, shape, data, MOST_VALUES)} />
       </div>
       {datatype !== 'BYTES' && (
-        <dl className="npu-figures">
+        <dl className="npu-tensor-figures">
           <Figure name={t('output.min')} value={number(statistics.min)} />
           <Figure name={t('output.max')} value={number(statistics.max)} />
           <Figure name={t('output.mean')} value={statistics.mean === null ? UNKNOWN : formatDecimalShort(statistics.mean)} />

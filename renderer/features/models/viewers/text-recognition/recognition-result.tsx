@@ -25,7 +25,7 @@ export function RecognitionResult({ text, isStale }: RecognitionResultProps) {
         <span className="npu-grow" />
         <CopyButton text={text.text} label={t('recognition.copy')} />
       </div>
-      <dl className="npu-figures">
+      <dl className="npu-tensor-figures">
         <div><dt>{t('recognition.mean')}</dt><dd data-testid="mean-confidence">{percent(text.meanConfidence)}</dd></div>
         <div><dt>{t('recognition.lowest')}</dt><dd>{percent(lowest)}</dd></div>
         <div><dt>{t('recognition.characters')}</dt><dd>{text.characters.length}</dd></div>
