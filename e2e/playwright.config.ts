@@ -17,7 +17,7 @@ export default defineConfig<ConsoleOptions>({
   forbidOnly: process.env['CI'] !== undefined,
   timeout: 120_000,
   expect: { timeout: 15_000 },
-  use: { actionTimeout: 30_000 },
+  use: { actionTimeout: 30_000, viewport: { width: 1440, height: 900 } },
   reporter: [['list'], ['json', { outputFile: process.env['PLAYWRIGHT_JSON_OUTPUT_FILE'] ?? '../test-results/e2e.json' }]],
   projects: [
     { name: 'browser', use: { host: 'browser' } },
