@@ -39,7 +39,7 @@ export async function startGrpcFrontend(options: GrpcFrontendOptions): Promise<F
   })
   grpc.addService(services.health, { Check: calls.health() })
   const port = await bind(grpc, address, options.port)
-  log.info('gRPC service started', { address, port })
+  log.verbose(1, 'gRPC service started', { address, port })
   return { address, port, stop: (timeoutSeconds) => shutDown(grpc, timeoutSeconds) }
 }
 

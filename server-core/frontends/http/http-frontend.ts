@@ -64,7 +64,7 @@ class HttpFrontend {
   async start(address: string, port: number): Promise<Frontend> {
     const bound = await listen(this.#http, address, port, '--http-port')
     this.#watch.start()
-    this.#log.info('HTTP service started', { address: bound.address, port: bound.port })
+    this.#log.verbose(1, 'HTTP service started', { address: bound.address, port: bound.port })
     return { ...bound, stop: (timeoutSeconds) => this.#stop(timeoutSeconds) }
   }
 

@@ -33,7 +33,7 @@ export async function startMetricsFrontend(options: MetricsFrontendOptions): Pro
   const bound = await listen(http, options.address, options.port, '--metrics-port')
   const timer = setInterval(() => { void cpu.update() }, options.intervalMilliseconds ?? DEFAULT_INTERVAL_MILLISECONDS)
   timer.unref()
-  log.info('metrics service started', { address: bound.address, port: bound.port })
+  log.verbose(1, 'metrics service started', { address: bound.address, port: bound.port })
   return {
     ...bound,
     stop: async (timeoutSeconds) => {
