@@ -4,9 +4,10 @@
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { test as base, chromium, expect } from '@playwright/test'
 import type { Browser, Page } from '@playwright/test'
+import type { DesktopApi } from '../server-core/contract/console-api.ts'
 import { startServerProcess } from '../server-core/testing/server-process.ts'
 import { launchDesktop } from './launch-desktop.ts'
 
@@ -23,9 +24,11 @@ export interface RunningConsole {
   readonly dataDirectory: string
   /** Port of the HTTP endpoint, read from the window as a person would. */
   httpPort(): Promise<number>
-  /** Browser host only: kills the server process at once, without a chance to say goodbye. */
+  /** Opens a folder as a model repository from the first-run page, by the host's own way: folder browser or dialog. */
+  openFolder(path: string): Promise<void>
+  /** Kills the server process at once, without a chance to say goodbye. */
   killServer(): Promise<void>
-  /** Browser host only: starts it again on the same ports and data. */
+  /** Starts it again on the same ports and data; in the desktop the shell does that by itself. */
   startServerAgain(): Promise<void>
 }
 
@@ -46,7 +49,7 @@ export const test = base.extend<ConsoleOptions & { console: RunningConsole }>({
       const running = host === 'browser' ? await openInBrowser(env, viewport) : await openDesktop(env, dataDirectory, electronPath)
       close = running.close
       watch(running.page, outside, errors)
-      await use({ page: running.page, dataDirectory, httpPort: () => httpPortOf(running.page), killServer: running.killServer, startServerAgain: running.startServerAgain })
+      await use({ ...running, dataDirectory, httpPort: () => httpPortOf(running.page) })
     } finally {
       await close()
       rmSync(dataDirectory, { recursive: true, force: true, maxRetries: 3 })
@@ -58,7 +61,7 @@ export const test = base.extend<ConsoleOptions & { console: RunningConsole }>({
 
 export { expect }
 
-interface OpenConsole extends Pick<RunningConsole, 'page' | 'killServer' | 'startServerAgain'> {
+interface OpenConsole extends Omit<RunningConsole, 'dataDirectory' | 'httpPort'> {
   close(): Promise<void>
 }
 
@@ -74,6 +77,13 @@ async function openInBrowser(env: NodeJS.ProcessEnv, viewport: { width: number; 
     const opened = browser
     return {
       page,
+      async openFolder(path) {
+        await page.getByTestId('first-run-open').click()
+        // The folder browser starts in the home directory.
+        const dialog = page.getByRole('dialog')
+        for (const name of relative(String(env['HOME']), path).split('/')) await dialog.getByText(name, { exact: true }).click()
+        await dialog.getByRole('button', { name: /open/i }).last().click()
+      },
       async killServer() {
         server.kill('SIGKILL')
         await server.exited
@@ -98,8 +108,27 @@ async function openDesktop(env: Record<string, string>, dataDirectory: string, e
   const desktop = await launchDesktop({
     userDataDirectory: join(dataDirectory, 'electron'), env, ...(electronPath === undefined ? {} : { executablePath: electronPath }),
   })
-  const notHere = () => Promise.reject(new Error('in the desktop the shell owns the server: see desktop-shell.spec.ts'))
-  return { page: desktop.page, killServer: notHere, startServerAgain: notHere, close: () => desktop.close() }
+  const { app, page } = desktop
+  return {
+    page,
+    async openFolder(path) {
+      await app.evaluate(({ dialog }, folder) => { dialog.showOpenDialog = () => Promise.resolve({ canceled: false, filePaths: [folder] }) }, path)
+      await page.getByTestId('first-run-open').click()
+    },
+    async killServer() {
+      process.kill(await serverProcessId(page), 'SIGKILL')
+    },
+    startServerAgain: () => Promise.resolve(),
+    close: () => desktop.close(),
+  }
+}
+
+/** The desktop's server process, as the shell tells its window. */
+async function serverProcessId(page: Page): Promise<number> {
+  return page.evaluate(() => new Promise<number>((resolve) => {
+    const { desktopApi } = window as unknown as { desktopApi: DesktopApi }
+    desktopApi.onServerProcess((state) => { if (state.kind === 'running') resolve(state.processId) })
+  }))
 }
 
 /** "0 outbound connections during the whole run" and no exception in the page. */

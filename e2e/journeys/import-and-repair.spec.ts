@@ -34,17 +34,14 @@ test('a file of another kind is refused with what is supported', async ({ consol
   await expect(page.getByTestId('import-dialog').or(page.getByRole('dialog'))).toContainText('Supported now: one .onnx file')
 })
 
-test('a failed load says why, keeps the others serving, and Retry loads the repaired model', async ({ console: { page, dataDirectory, httpPort }, host }) => {
-  test.skip(host === 'desktop', 'the repository is opened through the folder browser, which the desktop has a dialog for: desktop-shell.spec.ts')
+test('a failed load says why, keeps the others serving, and Retry loads the repaired model', async ({ console: { page, dataDirectory, httpPort, openFolder } }) => {
   const repository = join(dataDirectory, 'home', 'repository')
   const config = join(repository, 'direction', 'config.pbtxt')
   mkdirSync(join(repository, 'direction', '1'), { recursive: true })
   writeFileSync(join(repository, 'direction', '1', 'model.onnx'), readFileSync(MODEL_FILE))
   writeFileSync(config, 'backend: "onnxruntime"\nmax_batch_size: 8\ninput [ { name: "x" data_type: TYPE_FP32 dims: [ -1, 3, 48, 192 ] } ]\noutput [ { name: "softmax_0.tmp_0" data_type: TYPE_FP32 dims: [ 2 ] } ]\n')
 
-  await page.getByTestId('first-run-open').click()
-  await page.getByRole('dialog').getByText('repository', { exact: true }).click()
-  await page.getByRole('dialog').getByRole('button', { name: /open/i }).last().click()
+  await openFolder(repository)
   await openPage(page, 'Models')
   await page.getByTestId('load-direction').click()
   await page.getByRole('gridcell', { name: 'Failed' }).click()
