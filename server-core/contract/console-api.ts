@@ -8,6 +8,7 @@
  * where each Uint8Array in the JSON is replaced by `{ "$bytes": [offset, length] }`, offset counted from the end of the JSON part.
  * bigint values travel as `{ "$bigint": "123" }`. See `console-codec.ts`, used by both sides.
  */
+import type { ConfigContext } from './config-language.ts'
 import type { ErrorValue } from './errors.ts'
 import type { InferenceRequest, InferenceResponse, ModelMetadata } from './inference.ts'
 import type { ModelConfig } from './model-config.ts'
@@ -106,6 +107,42 @@ export interface ModelImportReview {
   readonly configText: string
 }
 
+export interface ConfigFile {
+  /** Absolute; of the file that a save writes. */
+  readonly path: string
+  /** As written, byte order mark and line ends included; null: the model has no config.pbtxt. */
+  readonly text: string | null
+  /** Of the bytes on disk; null: no file. A save names it, and is refused when the file is another by then. */
+  readonly hash: string | null
+  readonly context: ConfigContext
+}
+
+export type ConfigSaveResult =
+  | { readonly kind: 'saved'; readonly hash: string | null }
+  /** The file on disk is not the one that was opened. Nothing was written. */
+  | { readonly kind: 'conflict'; readonly currentText: string | null; readonly currentHash: string | null }
+
+export interface ConfigHistoryEntry {
+  readonly id: string
+  /** Milliseconds since the epoch: of the save; for a text that was found on disk, when it was last changed. */
+  readonly time: number
+  readonly byteSize: number
+  /** 'saved' in the console; 'found': was on disk before a save replaced it. */
+  readonly origin: 'saved' | 'found'
+}
+
+/** One config at three places, each in text format. */
+export interface ConfigDrift {
+  /** The file as written; null: none. */
+  readonly onDisk: string | null
+  /** What the file becomes when it is loaded, as far as that is known without a backend; null where it cannot be read. */
+  readonly normalised: string | null
+  /** Why `normalised` is null: the text a load would fail with. */
+  readonly normaliseError: string | null
+  /** What the engine runs with; null: not loaded. */
+  readonly running: string | null
+}
+
 export interface DirectoryListing {
   readonly path: string
   /** null at the root. */
@@ -138,6 +175,14 @@ export interface ConsoleCommands {
   'model.importReview': (args: { fileName: string; data: Uint8Array }) => ModelImportReview
   /** Step two: writes `<repository>/<modelName>/1/model.onnx` and config.pbtxt atomically. */
   'model.importCreate': (args: { fileName: string; data: Uint8Array; modelName: string }) => ModelSummary
+  /** The config.pbtxt of a model and what it is judged against. */
+  'config.open': (args: { name: string }) => ConfigFile
+  /** Writes config.pbtxt atomically, keeping its permissions. `text` null removes the file. `baseHash`: of the file that was opened. */
+  'config.save': (args: { name: string; text: string | null; baseHash: string | null }) => ConfigSaveResult
+  /** The last saves of a model, newest first. */
+  'config.history': (args: { name: string }) => readonly ConfigHistoryEntry[]
+  'config.historyText': (args: { name: string; id: string }) => { text: string }
+  'config.drift': (args: { name: string }) => ConfigDrift
   /** Samples of the last `seconds` seconds (at most an hour), oldest first. */
   'statistics.history': (args: { seconds: number }) => readonly ServerSample[]
   'log.recent': (args: { count: number }) => readonly LogEntry[]

@@ -5,12 +5,10 @@
 import { create } from 'zustand'
 import type { ConfigContext, ConfigDiagnostic, TextEdit } from '../../../server-core/contract/config-language.ts'
 import { EMPTY_CONFIG_CONTEXT } from '../../../server-core/contract/config-language.ts'
+import type { ConfigPath } from '../../../server-core/model-config/config-path.ts'
 import { parsePbtxt } from '../../../server-core/model-config/pbtxt-parser.ts'
 import type { PbtxtError, PbtxtTree } from '../../../server-core/model-config/pbtxt-tree.ts'
 import { applyTextEdits, carryDiagnostics, differenceAsEdits, invertEdits, preferredFixEdits } from './text-edits.ts'
-
-/** Where a field stands: names, positions of list items, keys of map entries. */
-export type ConfigPath = readonly (string | number | { readonly key: string })[]
 
 /** Who changed the document: a view does not answer to its own changes. */
 export type EditOrigin = 'text' | 'form' | 'fix' | 'format' | 'restore' | 'history'

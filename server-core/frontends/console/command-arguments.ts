@@ -14,6 +14,12 @@ export function stringField(from: Readonly<Record<string, unknown>>, name: strin
   return value
 }
 
+export function stringOrNullField(from: Readonly<Record<string, unknown>>, name: string): string | null {
+  const value = from[name]
+  if (value !== null && typeof value !== 'string') throw wrong(name, 'a string or null')
+  return value
+}
+
 export function numberField(from: Readonly<Record<string, unknown>>, name: string, low: number, high: number): number {
   const value = from[name]
   if (typeof value !== 'number' || !(value >= low && value <= high)) throw wrong(name, `a number from ${low} to ${high}`)

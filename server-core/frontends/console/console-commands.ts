@@ -8,7 +8,9 @@ import { printModelConfig } from '../../model-config/print-config.ts'
 import { createImportedModel, reviewModelImport } from '../../model-repository/model-import.ts'
 import { createSampleRepository } from '../../model-repository/sample-repository.ts'
 import { ServerError } from '../../server-error.ts'
-import { bytesField, inferenceRequestArgument, numberField, objectArgument, stringField } from './command-arguments.ts'
+import { bytesField, inferenceRequestArgument, numberField, objectArgument, stringField, stringOrNullField } from './command-arguments.ts'
+import { configDrift, listConfigHistory, openConfig, readConfigHistory, saveConfig } from './config-files.ts'
+import type { ConfigFilesContext } from './config-files.ts'
 import { browseDirectory } from './directory-browser.ts'
 import { recentRepositories, rememberRepository } from './recent-repositories.ts'
 import { listSamples, readModelDirectoryFile, sampleMediaType } from './model-directory-files.ts'
@@ -34,6 +36,7 @@ const LOG_EXCERPT_ENTRIES = 100
 
 export function consoleCommandHandlers(context: ConsoleCommandContext): ConsoleCommandHandlers {
   const { server, status, logs } = context
+  const configs: ConfigFilesContext = { server, dataDirectory: context.dataDirectory, now: Date.now }
   return {
     'server.status': () => status(),
     'repository.models': () => server.modelSummaries(),
@@ -83,6 +86,17 @@ export function consoleCommandHandlers(context: ConsoleCommandContext): ConsoleC
       if (created === undefined) throw new ServerError('INTERNAL', `model '${modelName}' was written to ${repositoryPath} but the rescan did not find it`)
       return created
     },
+    'config.open': (args) => openConfig(configs, stringField(objectArgument(args, 'arguments'), 'name')),
+    'config.save': (args) => {
+      const from = objectArgument(args, 'arguments')
+      return saveConfig(configs, stringField(from, 'name'), stringOrNullField(from, 'text'), stringOrNullField(from, 'baseHash'))
+    },
+    'config.history': (args) => listConfigHistory(configs, stringField(objectArgument(args, 'arguments'), 'name')),
+    'config.historyText': (args) => {
+      const from = objectArgument(args, 'arguments')
+      return readConfigHistory(configs, stringField(from, 'name'), stringField(from, 'id'))
+    },
+    'config.drift': (args) => configDrift(configs, stringField(objectArgument(args, 'arguments'), 'name')),
     'statistics.history': (args) => server.sampleHistory(numberField(objectArgument(args, 'arguments'), 'seconds', 0, 3600)),
     'log.recent': (args) => logs.recent(numberField(objectArgument(args, 'arguments'), 'count', 0, 100_000)),
   }
