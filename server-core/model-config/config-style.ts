@@ -121,7 +121,6 @@ export function renderScalar(schema: FieldSchema, value: ConfigScalar, quote: '"
 /** A literal that escapes only what must be. */
 export function renderString(value: string, quote: '"' | '\''): string {
   const named: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t', '\\': '\\\\' }
-  // eslint-disable-next-line no-control-regex -- control characters are what is escaped
   const body = value.replace(/[\u0000-\u001f\u007f\\]/g, (character) =>
     named[character] ?? `\\${character.charCodeAt(0).toString(8).padStart(3, '0')}`).replaceAll(quote, `\\${quote}`)
   return `${quote}${body}${quote}`

@@ -12,41 +12,64 @@ export function stringLiteralValue(literal: string): string {
   const closing = literal.length > 1 && /["'”’＂]$/.test(literal) ? literal.length - 1 : literal.length
   const body = literal.slice(1, closing)
   if (!body.includes('\\')) return body
-  const parts: Buffer[] = []
+  const bytes: number[] = []
   let last = 0
   for (const match of body.matchAll(ESCAPE)) {
-    parts.push(Buffer.from(body.slice(last, match.index), 'utf8'))
+    bytes.push(...utf8(body.slice(last, match.index)))
     last = match.index + match[0].length
     const [, simple, octal, hex, short, long] = match
-    if (simple !== undefined) parts.push(Buffer.from([SIMPLE_ESCAPES[simple] ?? 0]))
-    else if (octal !== undefined) parts.push(Buffer.from([Number.parseInt(octal, 8) & 0xff]))
-    else if (hex !== undefined) parts.push(Buffer.from([Number.parseInt(hex, 16)]))
-    else parts.push(codePointBytes(Number.parseInt(short ?? long ?? '0', 16)))
+    if (simple !== undefined) bytes.push(SIMPLE_ESCAPES[simple] ?? 0)
+    else if (octal !== undefined) bytes.push(Number.parseInt(octal, 8) & 0xff)
+    else if (hex !== undefined) bytes.push(Number.parseInt(hex, 16))
+    else bytes.push(...codePointBytes(Number.parseInt(short ?? long ?? '0', 16)))
   }
-  parts.push(Buffer.from(body.slice(last), 'utf8'))
-  return joinSurrogates(Buffer.concat(parts))
+  bytes.push(...utf8(body.slice(last)))
+  return textOf(joinSurrogates(bytes))
+}
+
+const encoder = new TextEncoder()
+// A byte order mark inside a string is text.
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+
+function utf8(text: string): Uint8Array {
+  return encoder.encode(text)
+}
+
+function textOf(bytes: readonly number[]): string {
+  return decoder.decode(Uint8Array.from(bytes))
 }
 
 /**
  * UTF-8 of a code point; halves of a surrogate pair too, as three bytes that `joinSurrogates` puts together. What lies beyond Unicode stays
  * as it was written, as in protobuf.
  */
-function codePointBytes(codePoint: number): Buffer {
-  if (codePoint > 0x10ffff) return Buffer.from(`\\U${codePoint.toString(16).padStart(8, '0')}`, 'utf8')
-  if (codePoint < 0xd800 || codePoint > 0xdfff) return Buffer.from(String.fromCodePoint(codePoint), 'utf8')
-  return Buffer.from([0xe0 | (codePoint >> 12), 0x80 | ((codePoint >> 6) & 0x3f), 0x80 | (codePoint & 0x3f)])
+function codePointBytes(codePoint: number): Iterable<number> {
+  if (codePoint > 0x10ffff) return utf8(`\\U${codePoint.toString(16).padStart(8, '0')}`)
+  if (codePoint < 0xd800 || codePoint > 0xdfff) return utf8(String.fromCodePoint(codePoint))
+  return [0xe0 | (codePoint >> 12), 0x80 | ((codePoint >> 6) & 0x3f), 0x80 | (codePoint & 0x3f)]
 }
 
-const SURROGATE_PAIR = /\u00ed([\u00a0-\u00af])([\u0080-\u00bf])\u00ed([\u00b0-\u00bf])([\u0080-\u00bf])/g
+/** Two halves written as three bytes each become the four bytes of their character. */
+function joinSurrogates(bytes: readonly number[]): readonly number[] {
+  if (!bytes.includes(0xed)) return bytes
+  const joined: number[] = []
+  for (let at = 0; at < bytes.length; at++) {
+    const high = surrogateAt(bytes, at, 0xd800)
+    const low = high === null ? null : surrogateAt(bytes, at + 3, 0xdc00)
+    if (high === null || low === null) { joined.push(bytes[at] ?? 0); continue }
+    joined.push(...utf8(String.fromCharCode(high, low)))
+    at += 5
+  }
+  return joined
+}
 
-function joinSurrogates(bytes: Buffer): string {
-  const latin = bytes.toString('latin1')
-  if (!latin.includes('\u00ed')) return bytes.toString('utf8')
-  const joined = latin.replace(SURROGATE_PAIR, (_all, a: string, b: string, c: string, d: string) => {
-    const unit = (high: string, low: string): number => 0xd000 | ((high.charCodeAt(0) & 0x3f) << 6) | (low.charCodeAt(0) & 0x3f)
-    return Buffer.from(String.fromCharCode(unit(a, b), unit(c, d)), 'utf8').toString('latin1')
-  })
-  return Buffer.from(joined, 'latin1').toString('utf8')
+/** The half of a pair whose three bytes begin at `at`, if it lies in the 1,024 from `first` on. */
+function surrogateAt(bytes: readonly number[], at: number, first: number): number | null {
+  const [lead, second, third] = [bytes[at], bytes[at + 1], bytes[at + 2]]
+  if (lead !== 0xed || second === undefined || third === undefined) return null
+  if ((second & 0xc0) !== 0x80 || (third & 0xc0) !== 0x80) return null
+  const unit = 0xd000 | ((second & 0x3f) << 6) | (third & 0x3f)
+  return unit >= first && unit < first + 0x400 ? unit : null
 }
 
 /** A string literal in double quotes. UTF-8 text stays readable; control characters become escapes. */
