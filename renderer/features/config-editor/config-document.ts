@@ -10,6 +10,8 @@ import { parsePbtxt } from '../../../server-core/model-config/pbtxt-parser.ts'
 import type { PbtxtError, PbtxtTree } from '../../../server-core/model-config/pbtxt-tree.ts'
 import { applyTextEdits, carryDiagnostics, differenceAsEdits, invertEdits, preferredFixEdits } from './text-edits.ts'
 
+export type { ConfigPath }
+
 /** Who changed the document: a view does not answer to its own changes. */
 export type EditOrigin = 'text' | 'form' | 'fix' | 'format' | 'restore' | 'history'
 
