@@ -47,7 +47,11 @@ export interface FileTensor {
   readonly name: string
   /** Protocol name (`FP32`); null: a type that the server has no name for. */
   readonly datatype: string | null
+  /** The model file's own name of the element type (ONNX: `FLOAT16`), for texts. */
+  readonly elementType?: string
   readonly shape: readonly (number | string)[]
+  /** True: the file says nothing about the rank, and `shape` is []. */
+  readonly hasUnknownRank?: boolean
 }
 
 export interface FileSignature {

@@ -1,0 +1,12 @@
+/** Rules of judgement: what loads in the parser's eyes but is wrong beside the model file, the machine, the repository, or common sense. */
+import { BATCHING_RULES } from './judgement-batching.ts'
+import { ENSEMBLE_RULES } from './judgement-ensemble.ts'
+import { FILE_RULES } from './judgement-files.ts'
+import { INSTANCE_RULES } from './judgement-instances.ts'
+import { TENSOR_RULES } from './judgement-tensors.ts'
+import { WARM_UP_RULES } from './judgement-warm-up.ts'
+import type { ConfigRule } from './rule.ts'
+
+export const JUDGEMENT_RULES: readonly ConfigRule[] = [
+  ...FILE_RULES, ...TENSOR_RULES, ...BATCHING_RULES, ...INSTANCE_RULES, ...ENSEMBLE_RULES, ...WARM_UP_RULES,
+]

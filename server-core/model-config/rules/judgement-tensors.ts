@@ -1,0 +1,246 @@
+/** Inputs and outputs against the model file; and, where the file is not known, the batch axis written twice. */
+import type { ConfigFix } from '../../contract/config-language.ts'
+import type { ModelConfig, ModelInput, ModelOutput } from '../../contract/model-config.ts'
+import { completeFromSignature, DEFAULT_MAX_BATCH_SIZE } from '../auto-complete.ts'
+import { completionProblems, configDimsOf, configTypeOf, plainDims, scheduledInputs, signatureProblems } from '../signature-problems.ts'
+import type { SignatureProblem, SignatureTensor, TensorRole, TensorSignature } from '../signature-problems.ts'
+import { didYouMean } from './did-you-mean.ts'
+import { knownSignature } from './file-signature.ts'
+import { backendOf, isEnsemble, listText, namesText } from './judgement-view.ts'
+import { otherFix, preferredFix, say } from './rule.ts'
+import type { ConfigRule, ConfigView, Finding } from './rule.ts'
+
+const KIND_ZH: Readonly<Record<TensorRole, string>> = { input: '输入', output: '输出' }
+
+/** Backends that run the ONNX file of the version directory. */
+const RUNS_ONNX = new Set(['onnxruntime', 'npu_ge'])
+
+const AGAINST_FILE: ConfigRule = {
+  codes: [
+    'tensor-not-in-model', 'tensor-type-differs', 'tensor-type-unsupported', 'tensor-missing', 'tensor-twice', 'dims-contain-batch', 'dims-differ',
+    'fixed-batch-dim', 'model-cannot-batch', 'optional-while-batching', 'output-not-offered',
+  ],
+  * check(view) {
+    const { config } = view
+    const signature = knownSignature(view.context)
+    if (config === null || signature === null || isEnsemble(config)) return
+    const backend = backendOf(view)
+    if (!RUNS_ONNX.has(backend)) return
+    const named: ModelConfig = { ...config, name: view.modelName }
+    const isOnnxRuntime = backend === 'onnxruntime'
+    const findings: Finding[] = []
+    if (isOnnxRuntime) for (const problem of completionProblems(named, signature)) findings.push(...found(view, named, signature, problem))
+    if (findings.length === 0) {
+      const completed = isOnnxRuntime ? completeFromSignature(named, signature, { defaultMaxBatchSize: DEFAULT_MAX_BATCH_SIZE }) : named
+      for (const problem of signatureProblems(completed, signature)) findings.push(...found(view, completed, signature, problem))
+    }
+    for (const { serverText, ...finding } of findings) yield isOnnxRuntime && serverText !== undefined ? { ...finding, serverText } : finding
+    yield* outputsNotOffered(view, config, signature)
+  },
+}
+
+/** Names of the file that the config does not list. */
+function unclaimed(config: ModelConfig, signature: TensorSignature, role: TensorRole): SignatureTensor[] {
+  const listed = new Set(config[role].map(({ name }) => name))
+  if (role === 'input') for (const name of scheduledInputs(config)) listed.add(name)
+  return signature[`${role}s`].filter(({ name }) => !listed.has(name))
+}
+
+function* found(view: ConfigView, config: ModelConfig, signature: TensorSignature, problem: SignatureProblem): Generator<Finding> {
+  const { serverText } = problem
+  switch (problem.kind) {
+    case 'cannot-batch':
+      yield {
+        code: 'model-cannot-batch', severity: 'error', path: ['max_batch_size'], serverText,
+        message: say('The model file has a fixed first dimension, so it cannot run batches: max_batch_size must be 0.', '模型文件的第一维是固定的，不能组批：max_batch_size 必须为 0。'),
+        fixes: [noBatching(view, config, signature)],
+      }
+      return
+    case 'tensor-count': yield* countFindings(view, config, signature, problem.role, serverText); return
+    case 'optional-while-batching':
+      yield {
+        code: 'optional-while-batching', severity: 'error', path: [problem.role, problem.index, 'optional'], serverText,
+        message: say('An optional input is possible only while max_batch_size is 0.', '只有 max_batch_size 为 0 时，输入才能是可选的。'),
+        fixes: [preferredFix('Make the input required', '改为必需输入', view.edit.removeField([problem.role, problem.index, 'optional']))],
+      }
+      return
+    case 'unknown-tensor': yield unknownTensor(view, config, signature, problem.role, problem.index, serverText); return
+    case 'no-type':
+    case 'type': yield typeFinding(view, config, problem); return
+    case 'fixed-batch-dim': {
+      const shape = listText(problem.found.dims)
+      yield {
+        code: 'fixed-batch-dim', severity: 'error', path: [problem.role, problem.index, 'dims'], serverText,
+        message: say(
+          `max_batch_size is ${config.max_batch_size}, but '${problem.found.name}' has the fixed shape ${shape} in the model file: its first dimension cannot be the batch.`,
+          `max_batch_size 为 ${config.max_batch_size}，但模型文件中 '${problem.found.name}' 的形状固定为 ${shape}：第一维不能作为批次维。`),
+        fixes: [noBatching(view, config, signature)],
+      }
+      return
+    }
+    case 'shape': yield shapeFinding(view, config, problem)
+  }
+}
+
+/** No batching, and every tensor in its full shape. */
+function noBatching(view: ConfigView, config: ModelConfig, signature: TensorSignature): ConfigFix {
+  const edits = [...view.edit.removeField(['max_batch_size'])]
+  if (config.dynamic_batching !== undefined) edits.push(...view.edit.removeField(['dynamic_batching']))
+  for (const role of ['input', 'output'] as const) {
+    for (const [index, tensor] of (view.config?.[role] ?? []).entries()) {
+      const inFile = signature[`${role}s`].find(({ name }) => name === tensor.name)
+      if (inFile?.hasShape === true) edits.push(...takeShape(view, role, index, tensor, inFile, 0))
+    }
+  }
+  return preferredFix('Turn batching off and write the full shapes', '关闭组批并写出完整形状', edits)
+}
+
+function takeShape(
+  view: ConfigView, role: TensorRole, index: number, tensor: ModelInput | ModelOutput, inFile: SignatureTensor, maxBatchSize: number,
+): ReturnType<ConfigView['edit']['setField']> {
+  const { dims, reshape } = configDimsOf(inFile, maxBatchSize)
+  const edits = view.edit.setField([role, index, 'dims'], dims)
+  if (reshape !== undefined) edits.push(...view.edit.setField([role, index, 'reshape'], { shape: [...reshape.shape] }))
+  else if (tensor.reshape !== undefined) edits.push(...view.edit.removeField([role, index, 'reshape']))
+  return edits
+}
+
+function* countFindings(view: ConfigView, config: ModelConfig, signature: TensorSignature, role: TensorRole, serverText: string): Generator<Finding> {
+  const missing = unclaimed(config, signature, role)
+  const names = config[role].map(({ name }) => name)
+  const twice = names.findIndex((name, index) => names.indexOf(name) < index)
+  if (twice >= 0) {
+    const name = names[twice] ?? ''
+    yield {
+      code: 'tensor-twice', severity: 'error', path: [role, twice], serverText,
+      message: say(`The ${role} '${name}' is listed twice.`, `${KIND_ZH[role]} '${name}' 重复列出。`),
+      fixes: [preferredFix('Remove the second one', '删除重复项', view.edit.removeItem([role], twice))],
+    }
+  }
+  // What is listed under a wrong name is reported as that.
+  const wrongNames = names.filter((name) => !signature[`${role}s`].some((tensor) => tensor.name === name))
+  for (const tensor of missing.slice(wrongNames.length)) {
+    yield {
+      code: 'tensor-missing', severity: 'error', path: [role], serverText,
+      message: say(`The model file needs the ${role} '${tensor.name}' (${tensor.elementType} ${listText(tensor.dims)}), which is not listed.`,
+        `模型文件需要${KIND_ZH[role]} '${tensor.name}'（${tensor.elementType} ${listText(tensor.dims)}），但没有列出。`),
+      fixes: [preferredFix(`Add '${tensor.name}'`, `添加 '${tensor.name}'`,
+        view.edit.insertItem([role], view.config?.[role].length ?? 0, tensorValue(tensor, config.max_batch_size)))],
+    }
+  }
+}
+
+/** An entry of `input` or `output` for a tensor of the file. */
+export function tensorValue(tensor: SignatureTensor, maxBatchSize: number): { name: string; data_type: string; dims: number[]; reshape?: { shape: number[] } } {
+  const { dims, reshape } = configDimsOf(tensor, maxBatchSize)
+  return { name: tensor.name, data_type: configTypeOf(tensor), dims, ...(reshape === undefined ? {} : { reshape: { shape: [...reshape.shape] } }) }
+}
+
+function unknownTensor(view: ConfigView, config: ModelConfig, signature: TensorSignature, role: TensorRole, index: number, serverText: string): Finding {
+  const name = config[role][index]?.name ?? ''
+  const free = unclaimed(config, signature, role).map((tensor) => tensor.name)
+  const near = didYouMean(name, free) ?? (free.length === 1 ? free[0] : undefined)
+  const rename = (to: string): ReturnType<ConfigView['edit']['setField']> => view.edit.setField([role, index, 'name'], to)
+  const allowed = signature[`${role}s`].map((tensor) => tensor.name)
+  const fixes = near !== undefined
+    ? [preferredFix(`Rename to '${near}'`, `改名为 '${near}'`, rename(near))]
+    : free.length === 0
+      ? [preferredFix(`Remove '${name}'`, `删除 '${name}'`, view.edit.removeItem([role], index))]
+      : free.slice(0, 5).map((to) => otherFix(`Rename to '${to}'`, `改名为 '${to}'`, rename(to)))
+  const hint = near === undefined ? { en: ` It has ${namesText(allowed, 'en')}.`, zh: `文件中有 ${namesText(allowed, 'zh-CN')}。` } : { en: ` Did you mean '${near}'?`, zh: `是否指 '${near}'？` }
+  return {
+    code: 'tensor-not-in-model', severity: 'error', path: [role, index, 'name'], serverText, fixes,
+    message: say(`The model file has no ${role} '${name}'.${hint.en}`, `模型文件没有${KIND_ZH[role]} '${name}'。${hint.zh}`),
+  }
+}
+
+function typeFinding(view: ConfigView, config: ModelConfig, problem: Extract<SignatureProblem, { kind: 'no-type' | 'type' | 'fixed-batch-dim' | 'shape' }>): Finding {
+  const { role, index, found: inFile, serverText } = problem
+  const type = configTypeOf(inFile)
+  const path = [role, index, 'data_type']
+  if (type === 'TYPE_INVALID') {
+    return {
+      code: 'tensor-type-unsupported', severity: 'error', path, serverText,
+      message: say(`The model file gives '${inFile.name}' the element type ${inFile.elementType}, which cannot be served: export the model with another type.`,
+        `模型文件中 '${inFile.name}' 的元素类型是 ${inFile.elementType}，无法提供服务：请用其他类型导出模型。`),
+    }
+  }
+  const written = config[role][index]?.data_type ?? 'TYPE_INVALID'
+  const said = written === 'TYPE_INVALID' ? { en: 'has no data_type', zh: '没有 data_type' } : { en: `is ${written}`, zh: `是 ${written}` }
+  return {
+    code: 'tensor-type-differs', severity: 'error', path, serverText,
+    message: say(`'${inFile.name}' ${said.en} here and ${type} in the model file.`, `'${inFile.name}' 在这里${said.zh}，在模型文件中是 ${type}。`),
+    fixes: [preferredFix(`Set ${type}`, `设为 ${type}`, view.edit.setField(path, type))],
+  }
+}
+
+function shapeFinding(view: ConfigView, config: ModelConfig, problem: Extract<SignatureProblem, { kind: 'no-type' | 'type' | 'fixed-batch-dim' | 'shape' }>): Finding {
+  const { role, index, found: inFile, serverText } = problem
+  const tensor = config[role][index]
+  const dims = tensor?.dims ?? []
+  const shape = plainDims(inFile)
+  const path = [role, index, 'dims']
+  const wanted = configDimsOf(inFile, config.max_batch_size).dims
+  const edits = tensor === undefined ? [] : takeShape(view, role, index, tensor, inFile, config.max_batch_size)
+  const restFits = shape.slice(1).every((dim, position) => dim === -1 || dim === dims[position + 1] || dims[position + 1] === -1)
+  if (config.max_batch_size > 0 && tensor?.reshape === undefined && dims.length === shape.length && restFits) {
+    return {
+      code: 'dims-contain-batch', severity: 'error', path, serverText,
+      message: batchTwice(dims, `The model file has ${listText(inFile.dims)}.`, `模型文件是 ${listText(inFile.dims)}。`),
+      fixes: [preferredFix(`Drop the leading ${dims[0] ?? -1}: dims ${listText(wanted)}`, `去掉开头的 ${dims[0] ?? -1}：dims ${listText(wanted)}`, edits)],
+    }
+  }
+  const batch = config.max_batch_size > 0 ? { en: ' after the batch dimension', zh: '（不含批次维）' } : { en: '', zh: '' }
+  return {
+    code: 'dims-differ', severity: 'error', path, serverText,
+    message: say(`'${inFile.name}' is ${listText(dims)} here, but ${listText(wanted)}${batch.en} in the model file.`,
+      `'${inFile.name}' 在这里是 ${listText(dims)}，在模型文件中是 ${listText(wanted)}${batch.zh}。`),
+    fixes: [preferredFix(`Set dims ${listText(wanted)}`, `设为 dims ${listText(wanted)}`, edits)],
+  }
+}
+
+function batchTwice(dims: readonly number[], en: string, zh: string): Finding['message'] {
+  const full = `[${[-1, ...dims].join(',')}]`
+  return say(`dims must not contain the batch dimension when max_batch_size > 0. The full shape would be ${full}. ${en} Drop the leading ${dims[0] ?? -1}?`,
+    `max_batch_size > 0 时 dims 不能包含批次维，否则完整形状会是 ${full}。${zh}是否去掉开头的 ${dims[0] ?? -1}？`)
+}
+
+function* outputsNotOffered(view: ConfigView, config: ModelConfig, signature: TensorSignature): Generator<Finding> {
+  if (config.output.length === 0) return
+  const missing = unclaimed(config, signature, 'output')
+  const isRenamed = config.output.some(({ name }) => !signature.outputs.some((tensor) => tensor.name === name))
+  if (missing.length === 0 || isRenamed) return
+  const names = missing.map(({ name }) => name)
+  yield {
+    code: 'output-not-offered', severity: 'hint', path: ['output'],
+    message: say(`The model file also has the output ${namesText(names, 'en')}; clients cannot ask for what is not listed.`,
+      `模型文件还有输出 ${namesText(names, 'zh-CN')}；未列出的输出，客户端无法请求。`),
+    fixes: missing.slice(0, 5).map((tensor) => otherFix(`Add '${tensor.name}'`, `添加 '${tensor.name}'`,
+      view.edit.insertItem(['output'], config.output.length, tensorValue(tensor, config.max_batch_size)))),
+  }
+}
+
+/** Where the file is not known: every tensor starts with -1 and has nothing else variable, which is how the batch looks when written into dims. */
+const BATCH_WRITTEN_TWICE: ConfigRule = {
+  codes: ['dims-may-contain-batch'],
+  * check(view) {
+    const { config, context } = view
+    if (config === null || config.max_batch_size === 0 || isEnsemble(config) || knownSignature(context) !== null) return
+    const tensors = [...config.input, ...config.output]
+    const looksWhole = ({ dims, reshape }: ModelInput | ModelOutput): boolean =>
+      reshape === undefined && dims.length >= 2 && dims[0] === -1 && !dims.slice(1).includes(-1)
+    if (tensors.length === 0 || !tensors.every(looksWhole)) return
+    for (const role of ['input', 'output'] as const) {
+      for (const [index, { dims }] of config[role].entries()) {
+        yield {
+          code: 'dims-may-contain-batch', severity: 'warning', path: [role, index, 'dims'],
+          message: batchTwice(dims, 'It loads, but clients that send one batch dimension are refused.', '可以加载，但只带一个批次维的请求会被拒绝。'),
+          fixes: [otherFix(`Drop the leading -1: dims ${listText(dims.slice(1))}`, `去掉开头的 -1：dims ${listText(dims.slice(1))}`,
+            view.edit.setField([role, index, 'dims'], dims.slice(1)))],
+        }
+      }
+    }
+  },
+}
+
+export const TENSOR_RULES: readonly ConfigRule[] = [AGAINST_FILE, BATCH_WRITTEN_TWICE]

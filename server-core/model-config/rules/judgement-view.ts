@@ -1,0 +1,37 @@
+/** Small questions that several rules of judgement ask about a config. Pure. */
+import type { ModelConfig } from '../../contract/model-config.ts'
+import type { ConfigView } from './rule.ts'
+
+/** Backends that this product has or will have on machines with the right hardware; missing here, they are no mistake. */
+export const OWN_BACKENDS: readonly string[] = ['identity', 'onnxruntime', 'python', 'npu_ge', 'npu_om']
+
+/** The backend that will serve the model, as far as that is known: ''. */
+export function backendOf(view: ConfigView): string {
+  return view.normalized?.backend ?? view.config?.backend ?? ''
+}
+
+export function isNpuBackend(backend: string): boolean {
+  return backend === 'npu_ge' || backend === 'npu_om'
+}
+
+export function isEnsemble(config: ModelConfig): boolean {
+  return config.platform === 'ensemble' || config.ensemble_scheduling !== undefined
+}
+
+/** Was the model's folder looked at? It holds at least its config. */
+export function isFolderKnown({ context }: ConfigView): boolean {
+  return context.modelName !== null && Object.keys(context.files).length > 0
+}
+
+/** `[ -1, 3 ]` */
+export function listText(values: readonly (number | string)[]): string {
+  return values.length === 0 ? '[ ]' : `[ ${values.join(', ')} ]`
+}
+
+/** Names for a sentence: `'a', 'b' and 3 more`. */
+export function namesText(names: readonly string[], language: 'en' | 'zh-CN'): string {
+  const shown = names.slice(0, 8).map((name) => `'${name}'`).join(language === 'en' ? ', ' : '、')
+  const rest = names.length - 8
+  if (rest <= 0) return shown
+  return language === 'en' ? `${shown} and ${rest} more` : `${shown} 等 ${names.length} 个`
+}
