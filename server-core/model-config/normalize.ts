@@ -1,6 +1,7 @@
 /** What Triton fills in before a config is used; `/config` shows the result. */
 import type { InstanceGroupKind, ModelConfig, ModelInstanceGroup } from '../contract/model-config.ts'
-import { ServerError } from '../server-error.ts'
+import { refuseFirst } from './config-problem.ts'
+import type { ConfigProblem } from './config-problem.ts'
 
 const DEFAULT_SEQUENCE_IDLE_MICROSECONDS = 1_000_000
 /** Backends whose default on the CPU is two instances a group. */
@@ -64,8 +65,9 @@ export function normalizeInstanceGroups(config: ModelConfig, machine: { readonly
   if (config.ensemble_scheduling !== undefined) return config
   const written = config.instance_group.length > 0 ? config.instance_group : [emptyGroup(config.name)]
   const groups = written.map((group, index) => normalizeGroup(group, index, config, machine.gpuCount))
-  for (const group of groups) checkGroup(group, config, machine.gpuCount)
-  return { ...config, instance_group: groups }
+  const result = { ...config, instance_group: groups }
+  refuseFirst(instanceGroupProblems(result, machine))
+  return result
 }
 
 function emptyGroup(name: string): ModelInstanceGroup {
@@ -87,32 +89,43 @@ function automaticKind(group: ModelInstanceGroup, gpuCount: number): InstanceGro
   return gpuCount > 0 && group.gpus.every((gpu) => gpu >= 0 && gpu < gpuCount) ? 'KIND_GPU' : 'KIND_CPU'
 }
 
-function checkGroup(group: ModelInstanceGroup, config: ModelConfig, gpuCount: number): void {
+/** @param config with normalised groups, or with those written: their index is the same */
+export function* instanceGroupProblems(config: ModelConfig, machine: { readonly gpuCount: number }): Generator<ConfigProblem> {
+  for (const [index, group] of config.instance_group.entries()) yield* groupProblems(group, index, config, machine.gpuCount)
+}
+
+function* groupProblems(group: ModelInstanceGroup, index: number, config: ModelConfig, gpuCount: number): Generator<ConfigProblem> {
   const prefix = `instance group ${group.name} of model ${config.name}`
-  const refuse = (what: string): never => { throw new ServerError('INVALID_ARG', `${prefix} ${what}`) }
-  switch (group.kind) {
+  const path = ['instance_group', index]
+  const { kind, gpus } = group
+  const facts = { group: group.name, kind }
+  switch (kind) {
     case 'KIND_MODEL':
-      if (group.gpus.length > 0) refuse('has kind KIND_MODEL but specifies one or more GPUs')
-      break
     case 'KIND_CPU':
-      if (group.gpus.length > 0) refuse('has kind KIND_CPU but specifies one or more GPUs')
+      if (gpus.length > 0) yield { code: 'gpus-without-gpu-kind', path: [...path, 'gpus'], text: `${prefix} has kind ${kind} but specifies one or more GPUs`, facts }
       break
     case 'KIND_GPU': {
-      if (gpuCount === 0) refuse('has kind KIND_GPU but server does not support GPUs')
-      const wrong = group.gpus.find((gpu) => gpu < 0 || gpu >= gpuCount)
-      if (wrong !== undefined) {
+      if (gpuCount === 0) { yield { code: 'gpu-kind-without-gpu', path: [...path, 'kind'], text: `${prefix} has kind KIND_GPU but server does not support GPUs`, facts }; break }
+      const wrong = gpus.findIndex((gpu) => gpu < 0 || gpu >= gpuCount)
+      if (wrong >= 0) {
         const list = Array.from({ length: gpuCount }, (_none, gpu) => gpu).join(', ')
-        refuse(`specifies invalid or unsupported gpu id ${wrong}. GPUs with at least the minimum required CUDA compute compatibility of `
-          + `${MINIMUM_COMPUTE_CAPABILITY} are: ${list}`)
+        yield {
+          code: 'unknown-gpu', path: [...path, 'gpus', wrong], facts: { ...facts, gpu: gpus[wrong] ?? 0, list },
+          text: `${prefix} specifies invalid or unsupported gpu id ${gpus[wrong]}. GPUs with at least the minimum required CUDA compute compatibility of `
+            + `${MINIMUM_COMPUTE_CAPABILITY} are: ${list}`,
+        }
       }
       break
     }
     case 'KIND_AUTO':
     default: // an enum number that is no kind is kept by protobuf
-      throw new ServerError('INTERNAL', `${prefix} has unexpected kind KIND_AUTO`)
+      yield { code: 'unknown-instance-kind', path: [...path, 'kind'], kind: 'INTERNAL', text: `${prefix} has unexpected kind KIND_AUTO`, facts }
   }
   if (group.profile.length > 0 && config.platform !== 'tensorrt_plan') {
-    // The space is missing in Triton's text too.
-    throw new ServerError('INVALID_ARG', `${prefix} and platform ${config.platform}specifies profile field which is only supported for TensorRT models`)
+    yield {
+      code: 'profile-without-tensorrt', path: [...path, 'profile'], facts,
+      // The space is missing in Triton's text too.
+      text: `${prefix} and platform ${config.platform}specifies profile field which is only supported for TensorRT models`,
+    }
   }
 }

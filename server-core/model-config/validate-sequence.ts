@@ -1,5 +1,7 @@
 /** Checks of `sequence_batching`, with Triton's texts. */
-import { ServerError } from '../server-error.ts'
+import type { ConfigPath } from './config-path.ts'
+import { refuseFirst } from './config-problem.ts'
+import type { ConfigProblem } from './config-problem.ts'
 
 interface SequenceControl {
   readonly kind: string | number
@@ -34,62 +36,90 @@ const CORRID = 'CONTROL_SEQUENCE_CORRID'
 const CORRID_TYPES = ['TYPE_UINT64', 'TYPE_INT64', 'TYPE_UINT32', 'TYPE_INT32', 'TYPE_STRING']
 const FALSE_TRUE_FIELDS = ['int32_false_true', 'fp32_false_true', 'bool_false_true'] as const
 
-function refuse(message: string): never {
-  throw new ServerError('INVALID_ARG', message)
-}
-
-/** @throws ServerError INVALID_ARG */
-export function validateSequenceBatching(batching: SequenceBatching, model: string, maxBatchSize: number): void {
-  for (const kind of [...BOOLEAN_KINDS, CORRID]) validateControl(batching, kind, model)
-  for (const size of batching.oldest?.preferred_batch_size ?? []) {
-    if (size <= 0) refuse(`sequence batching preferred batch size must be positive for ${model}`)
-    if (size > maxBatchSize) refuse(`sequence batching preferred batch size must be <= max batch size for ${model}`)
+/** The same problem may come once per kind of control, as Triton walks all control inputs for each. */
+export function* sequenceBatchingProblems(batching: SequenceBatching, model: string, maxBatchSize: number): Generator<ConfigProblem> {
+  for (const kind of [...BOOLEAN_KINDS, CORRID]) yield* controlProblems(batching, kind, model)
+  for (const [index, size] of (batching.oldest?.preferred_batch_size ?? []).entries()) {
+    const path = ['sequence_batching', 'oldest', 'preferred_batch_size', index]
+    const facts = { size, max: maxBatchSize }
+    if (size <= 0) yield { code: 'sequence-preferred-size-not-positive', path, text: `sequence batching preferred batch size must be positive for ${model}`, facts }
+    else if (size > maxBatchSize) {
+      yield { code: 'sequence-preferred-size-over-max', path, text: `sequence batching preferred batch size must be <= max batch size for ${model}`, facts }
+    }
   }
   const utilization = batching.direct?.minimum_slot_utilization
   // 0 is the default of the field and means "not set"
   if (utilization !== undefined && !(utilization >= 0 && utilization <= 1)) {
-    refuse(`sequence batching minimum slot utilization must be in range (0.0, 1.0] for ${model}`)
-  }
-}
-
-/** Triton walks all control inputs once per kind; so do we, as the order decides which text comes first. */
-function validateControl(batching: SequenceBatching, kind: string, model: string): void {
-  const tensors = new Set<string>()
-  let isSeen = false
-  for (const input of batching.control_input) {
-    if (input.name === '') refuse(`sequence batching control tensor must have a name for ${model}`)
-    if (tensors.has(input.name)) refuse(`sequence batching control tensor '${input.name}' is specified for multiple control kinds for ${model}`)
-    tensors.add(input.name)
-    for (const control of input.control) {
-      if (control.kind !== kind) continue
-      if (isSeen) refuse(`sequence batching specifies multiple ${kind} tensors for ${model}`)
-      isSeen = true
-      if (kind === CORRID) validateCorrelationId(control, model)
-      else validateFalseTrue(control, kind, model)
+    yield {
+      code: 'slot-utilization-range', path: ['sequence_batching', 'direct', 'minimum_slot_utilization'],
+      text: `sequence batching minimum slot utilization must be in range (0.0, 1.0] for ${model}`, facts: { value: utilization },
     }
   }
 }
 
-function validateFalseTrue(control: SequenceControl, kind: string, model: string): void {
-  const given = FALSE_TRUE_FIELDS.filter((field) => control[field].length > 0)
-  const [field] = given
-  if (field === undefined) {
-    refuse(`sequence batching must specify either 'int32_false_true', 'fp32_false_true' or 'bool_false_true' for ${kind} for ${model}`)
-  }
-  if (given.length > 1) {
-    refuse(`sequence batching specifies more than one from 'int32_false_true', 'fp32_false_true' and 'bool_false_true' for ${kind} for ${model}`)
-  }
-  if (control[field].length !== 2) {
-    refuse(`sequence batching control '${field}' must have exactly 2 entries for ${kind} for ${model}`)
+/** Triton walks all control inputs once per kind; so do we, as the order decides which text comes first. */
+function* controlProblems(batching: SequenceBatching, kind: string, model: string): Generator<ConfigProblem> {
+  const tensors = new Set<string>()
+  let isSeen = false
+  for (const [index, input] of batching.control_input.entries()) {
+    const path = ['sequence_batching', 'control_input', index]
+    const { name } = input
+    if (name === '') yield { code: 'control-without-name', path, text: `sequence batching control tensor must have a name for ${model}` }
+    else if (tensors.has(name)) {
+      yield {
+        code: 'control-tensor-twice', path: [...path, 'name'], facts: { tensor: name },
+        text: `sequence batching control tensor '${name}' is specified for multiple control kinds for ${model}`,
+      }
+    }
+    tensors.add(name)
+    for (const [position, control] of input.control.entries()) {
+      if (control.kind !== kind) continue
+      const controlPath = [...path, 'control', position]
+      if (isSeen) yield { code: 'control-kind-twice', path: [...controlPath, 'kind'], text: `sequence batching specifies multiple ${kind} tensors for ${model}`, facts: { kind } }
+      isSeen = true
+      yield* kind === CORRID ? correlationIdProblems(control, model, controlPath) : falseTrueProblems(control, kind, model, controlPath)
+    }
   }
 }
 
-function validateCorrelationId(control: SequenceControl, model: string): void {
-  if (FALSE_TRUE_FIELDS.some((field) => control[field].length > 0)) {
-    refuse(`sequence batching must not specify either 'int32_false_true', 'fp32_false_true' or 'bool_false_true' for ${CORRID} for ${model}`)
+function* falseTrueProblems(control: SequenceControl, kind: string, model: string, path: ConfigPath): Generator<ConfigProblem> {
+  const given = FALSE_TRUE_FIELDS.filter((field) => control[field].length > 0)
+  const [field] = given
+  const facts = { kind, fields: given.join(', ') }
+  if (field === undefined) {
+    yield {
+      code: 'control-without-values', path, facts,
+      text: `sequence batching must specify either 'int32_false_true', 'fp32_false_true' or 'bool_false_true' for ${kind} for ${model}`,
+    }
+    return
+  }
+  if (given.length > 1) {
+    yield {
+      code: 'control-values-twice', path: [...path, given[1] ?? field], facts,
+      text: `sequence batching specifies more than one from 'int32_false_true', 'fp32_false_true' and 'bool_false_true' for ${kind} for ${model}`,
+    }
+  }
+  if (control[field].length !== 2) {
+    yield {
+      code: 'control-values-count', path: [...path, field], facts: { kind, field, count: control[field].length },
+      text: `sequence batching control '${field}' must have exactly 2 entries for ${kind} for ${model}`,
+    }
+  }
+}
+
+function* correlationIdProblems(control: SequenceControl, model: string, path: ConfigPath): Generator<ConfigProblem> {
+  const given = FALSE_TRUE_FIELDS.find((field) => control[field].length > 0)
+  if (given !== undefined) {
+    yield {
+      code: 'corrid-with-values', path: [...path, given], facts: { field: given },
+      text: `sequence batching must not specify either 'int32_false_true', 'fp32_false_true' or 'bool_false_true' for ${CORRID} for ${model}`,
+    }
   }
   if (!CORRID_TYPES.includes(control.data_type)) {
-    refuse(`unexpected data type for control ${CORRID} for ${model}. Allowed data types are TYPE_UINT64, TYPE_INT64, TYPE_UINT32, TYPE_INT32 and TYPE_STRING`)
+    yield {
+      code: 'corrid-type', path: [...path, 'data_type'], facts: { type: control.data_type },
+      text: `unexpected data type for control ${CORRID} for ${model}. Allowed data types are TYPE_UINT64, TYPE_INT64, TYPE_UINT32, TYPE_INT32 and TYPE_STRING`,
+    }
   }
 }
 
@@ -98,23 +128,46 @@ function validateCorrelationId(control: SequenceControl, model: string): void {
  * @throws ServerError INVALID_ARG
  */
 export function validateSequenceStates(batching: SequenceBatching): void {
-  for (const { input_name: input, initial_state: initial, data_type: dataType, dims } of batching.state) {
+  refuseFirst(sequenceStateProblems(batching))
+}
+
+export function* sequenceStateProblems(batching: SequenceBatching): Generator<ConfigProblem> {
+  for (const [index, { input_name: input, initial_state: initial, data_type: dataType, dims }] of batching.state.entries()) {
+    const path = ['sequence_batching', 'state', index, 'initial_state']
     if (initial.length > 1) {
-      refuse(`initial_state field for state input '${input}' must contain exactly one or zero element. Found '${initial.length}' elements.`)
+      yield {
+        code: 'initial-state-count', path: [...path, 1], facts: { tensor: input, count: initial.length },
+        text: `initial_state field for state input '${input}' must contain exactly one or zero element. Found '${initial.length}' elements.`,
+      }
     }
     const [state] = initial
-    if (state === undefined) continue
-    if (state.data_type !== dataType) refuse(`The data type used for 'initial_state' field of state '${input}' does not match the state data type.`)
-    if (state.name === '') refuse(`Field 'name' must be set when using initial_state for state input '${input}'.`)
-    if (state.dims.length !== dims.length) {
-      refuse(`Number of dimensions in 'initial_state' doesn't match the size of 'state' dimensions for state input '${input}'. `
-        + `${state.dims.length} != ${dims.length}`)
+    if (state !== undefined) yield* initialStateProblems(state, input, dataType, dims, [...path, 0])
+  }
+}
+
+function* initialStateProblems(state: InitialState, input: string, dataType: string, dims: readonly number[], path: ConfigPath): Generator<ConfigProblem> {
+  if (state.data_type !== dataType) {
+    yield {
+      code: 'initial-state-type', path: [...path, 'data_type'], facts: { tensor: input, type: dataType },
+      text: `The data type used for 'initial_state' field of state '${input}' does not match the state data type.`,
     }
-    state.dims.forEach((dim, index) => {
-      const expected = dims[index]
-      if (expected !== -1 && dim !== expected) {
-        refuse(`'initial_state' dim for input name '${input}' doesn't match 'state' dim description. ${dim} != ${expected}`)
-      }
-    })
+  }
+  if (state.name === '') {
+    yield { code: 'initial-state-without-name', path, facts: { tensor: input }, text: `Field 'name' must be set when using initial_state for state input '${input}'.` }
+  }
+  if (state.dims.length !== dims.length) {
+    yield {
+      code: 'initial-state-rank', path: [...path, 'dims'], facts: { tensor: input, rank: state.dims.length, expected: dims.length },
+      text: `Number of dimensions in 'initial_state' doesn't match the size of 'state' dimensions for state input '${input}'. ${state.dims.length} != ${dims.length}`,
+    }
+    return
+  }
+  for (const [index, dim] of state.dims.entries()) {
+    const expected = dims[index]
+    if (expected === undefined || expected === -1 || dim === expected) continue
+    yield {
+      code: 'initial-state-dims', path: [...path, 'dims', index], facts: { tensor: input, dim, expected },
+      text: `'initial_state' dim for input name '${input}' doesn't match 'state' dim description. ${dim} != ${expected}`,
+    }
   }
 }

@@ -1,55 +1,87 @@
 /** Checks of `input`, `output`, `batch_input` and `batch_output`, with Triton's texts. */
 import type { ModelConfig, ModelInput, ModelOutput } from '../contract/model-config.ts'
-import { ServerError } from '../server-error.ts'
+import type { ConfigPath } from './config-path.ts'
+import type { ConfigProblem } from './config-problem.ts'
 
 const VARIABLE = -1
 
-/** @throws ServerError INVALID_ARG, every text ends in ` for <model>` */
-export function validateInputsAndOutputs(config: ModelConfig): void {
-  const check = (message: string | undefined): void => {
-    if (message !== undefined) throw new ServerError('INVALID_ARG', `${message} for ${config.name}`)
-  }
-  for (const input of config.input) {
-    check(tensorProblem(input, config.max_batch_size, 'model input '))
-    check(inputProblem(input, config.platform))
-  }
-  for (const output of config.output) {
-    check(tensorProblem(output, config.max_batch_size, 'model output '))
-    check(platformProblem(output, config.platform))
-  }
-  check(batchTensorProblem(config))
+
+/** Every text ends in ` for <model>`. */
+export function* tensorProblems(config: ModelConfig): Generator<ConfigProblem> {
+  for (const problem of namelessProblems(config)) yield { ...problem, text: `${problem.text} for ${config.name}` }
 }
 
-function tensorProblem(tensor: ModelInput | ModelOutput, maxBatchSize: number, prefix: string): string | undefined {
-  if (tensor.name === '') return `${prefix}must specify 'name'`
+function* namelessProblems(config: ModelConfig): Generator<ConfigProblem> {
+  for (const [index, input] of config.input.entries()) {
+    const path = ['input', index]
+    yield* oneTensorProblems(input, config.max_batch_size, path)
+    if (input.format !== 'FORMAT_NONE' && input.dims.length !== 3) {
+      yield { code: 'image-format-dims', path: [...path, 'format'], text: 'model input NHWC/NCHW require 3 dims', facts: { tensor: input.name, format: input.format, rank: input.dims.length } }
+    }
+    yield* platformProblems(input, config.platform, path)
+  }
+  for (const [index, output] of config.output.entries()) {
+    const path = ['output', index]
+    yield* oneTensorProblems(output, config.max_batch_size, path)
+    yield* platformProblems(output, config.platform, path)
+  }
+  yield* batchTensorProblems(config)
+}
+
+function* oneTensorProblems(tensor: ModelInput | ModelOutput, maxBatchSize: number, path: ConfigPath): Generator<ConfigProblem> {
+  const prefix = `model ${String(path[0])} `
+  const facts = { tensor: tensor.name, role: String(path[0]) }
+  if (tensor.name === '') { yield { code: 'tensor-without-name', path, text: `${prefix}must specify 'name'`, facts }; return }
   const named = `${prefix}'${tensor.name}' `
-  if (tensor.data_type === 'TYPE_INVALID') return `${named}must specify 'data_type'`
-  if (tensor.dims.length === 0) return `${named}must specify 'dims'`
+  if (tensor.data_type === 'TYPE_INVALID') yield { code: 'tensor-without-type', path, text: `${named}must specify 'data_type'`, facts }
+  if (tensor.dims.length === 0) { yield { code: 'tensor-without-dims', path, text: `${named}must specify 'dims'`, facts }; return }
   if (tensor.reshape?.shape.length === 0 && maxBatchSize === 0) {
-    return `${named}cannot have empty reshape for non-batching model as scalar tensors are not supported`
+    yield {
+      code: 'empty-reshape-without-batching', path: [...path, 'reshape'], facts,
+      text: `${named}cannot have empty reshape for non-batching model as scalar tensors are not supported`,
+    }
   }
-  if (!tensor.dims.every(isDimension)) return `${named}dimension must be integer >= 1, or -1 to indicate a variable-size dimension`
-  if (tensor.reshape === undefined) return undefined
-  if (!tensor.reshape.shape.every(isDimension)) {
-    return `${named}reshape dimensions must be integer >= 1, or -1 to indicate a variable-size dimension`
+  const wrong = tensor.dims.findIndex((dim) => !isDimension(dim))
+  if (wrong >= 0) {
+    yield {
+      code: 'bad-dimension', path: [...path, 'dims', wrong], facts: { ...facts, dim: tensor.dims[wrong] ?? 0 },
+      text: `${named}dimension must be integer >= 1, or -1 to indicate a variable-size dimension`,
+    }
   }
-  const difference = reshapeProblem(tensor.dims, tensor.reshape.shape)
-  return difference === undefined ? undefined : `${named}${difference}`
+  if (tensor.reshape !== undefined) yield* reshapeProblems(tensor.dims, tensor.reshape.shape, named, path, facts)
 }
 
 function isDimension(dim: number): boolean {
   return dim >= 1 || dim === VARIABLE
 }
 
+function* reshapeProblems(
+  dims: readonly number[], shape: readonly number[], named: string, tensorPath: ConfigPath, facts: { readonly tensor: string },
+): Generator<ConfigProblem> {
+  const path = [...tensorPath, 'reshape', 'shape']
+  const wrong = shape.findIndex((dim) => !isDimension(dim))
+  if (wrong >= 0) {
+    yield {
+      code: 'bad-reshape-dimension', path: [...path, wrong], facts: { ...facts, dim: shape[wrong] ?? 0 },
+      text: `${named}reshape dimensions must be integer >= 1, or -1 to indicate a variable-size dimension`,
+    }
+  }
+  if (wrong >= 0 || !dims.every(isDimension)) return
+  const difference = reshapeDifference(dims, shape)
+  if (difference === undefined) return
+  const shapes = { ...facts, dims: `[ ${dims.join(', ')} ]`, shape: `[ ${shape.join(', ')} ]` }
+  yield difference === 'size'
+    ? { code: 'reshape-size', path, text: `${named}has different size for dims and reshape`, facts: shapes }
+    : { code: 'reshape-variable-dims', path, text: `${named}has different number of variable-size dimensions for dims and reshape`, facts: shapes }
+}
+
 /** Each run of fixed dims between the variable ones must hold the same number of elements. */
-function reshapeProblem(dims: readonly number[], shape: readonly number[]): string | undefined {
+function reshapeDifference(dims: readonly number[], shape: readonly number[]): 'size' | 'variable dims' | undefined {
   const dimsRuns = fixedRuns(dims)
   const shapeRuns = fixedRuns(shape)
   const bothVariable = dimsRuns.length > 1 && shapeRuns.length > 1
-  if (dimsRuns.length !== shapeRuns.length) {
-    return bothVariable ? 'has different number of variable-size dimensions for dims and reshape' : 'has different size for dims and reshape'
-  }
-  return dimsRuns.every((count, index) => count === shapeRuns[index]) ? undefined : 'has different size for dims and reshape'
+  if (dimsRuns.length !== shapeRuns.length) return bothVariable ? 'variable dims' : 'size'
+  return dimsRuns.every((count, index) => count === shapeRuns[index]) ? undefined : 'size'
 }
 
 /** Element counts of the runs that variable dims separate; an empty shape is one element. */
@@ -62,15 +94,13 @@ function fixedRuns(dims: readonly number[]): bigint[] {
   return runs
 }
 
-function inputProblem(input: ModelInput, platform: string): string | undefined {
-  if (input.format !== 'FORMAT_NONE' && input.dims.length !== 3) return 'model input NHWC/NCHW require 3 dims'
-  return platformProblem(input, platform)
-}
-
-function platformProblem(tensor: ModelInput | ModelOutput, platform: string): string | undefined {
-  if (platform === 'tensorrt_plan') return undefined
-  if (tensor.is_shape_tensor) return 'shape tensors are only supported for TensorRT platform'
-  return tensor.is_non_linear_format_io ? 'Non-linear IO format is only supported for the TensorRT platform' : undefined
+function* platformProblems(tensor: ModelInput | ModelOutput, platform: string, path: ConfigPath): Generator<ConfigProblem> {
+  if (platform === 'tensorrt_plan') return
+  const facts = { tensor: tensor.name }
+  if (tensor.is_shape_tensor) yield { code: 'shape-tensor', path: [...path, 'is_shape_tensor'], text: 'shape tensors are only supported for TensorRT platform', facts }
+  if (tensor.is_non_linear_format_io) {
+    yield { code: 'non-linear-format', path: [...path, 'is_non_linear_format_io'], text: 'Non-linear IO format is only supported for the TensorRT platform', facts }
+  }
 }
 
 interface BatchTensor {
@@ -80,30 +110,44 @@ interface BatchTensor {
   readonly data_type?: string
 }
 
-function batchTensorProblem(config: ModelConfig): string | undefined {
+function* batchTensorProblems(config: ModelConfig): Generator<ConfigProblem> {
   const inputNames = new Set(config.input.map((input) => input.name))
   const outputNames = new Set(config.output.map((output) => output.name))
-  const unknownSource = ({ source_input: sources }: BatchTensor): string | undefined => {
-    const unknown = sources.find((source) => !inputNames.has(source))
-    return unknown === undefined ? undefined : `unknown source input name '${unknown}'`
+  for (const [index, entry] of (config.batch_input as readonly BatchTensor[]).entries()) {
+    const path = ['batch_input', index]
+    yield* sourceCountProblems(entry, 'input', path)
+    if (entry.data_type !== 'TYPE_INT32' && entry.data_type !== 'TYPE_FP32') {
+      yield { code: 'batch-input-type', path: [...path, 'data_type'], text: 'batch input data type must be TYPE_INT32 or TYPE_FP32' }
+    }
+    yield* unknownSources(entry, inputNames, path)
   }
-
-  for (const entry of config.batch_input as readonly BatchTensor[]) {
-    if (entry.source_input.length !== 1) return `batch input kind '${entry.kind}' expects 1 source input, got ${entry.source_input.length}`
-    if (entry.data_type !== 'TYPE_INT32' && entry.data_type !== 'TYPE_FP32') return 'batch input data type must be TYPE_INT32 or TYPE_FP32'
-    const problem = unknownSource(entry)
-    if (problem !== undefined) return problem
-  }
-  for (const entry of config.batch_output as readonly BatchTensor[]) {
-    if (entry.source_input.length !== 1) return `batch output kind '${entry.kind}' expects 1 source input, got ${entry.source_input.length}`
-    const problem = unknownSource(entry)
-    if (problem !== undefined) return problem
+  for (const [index, entry] of (config.batch_output as readonly BatchTensor[]).entries()) {
+    const path = ['batch_output', index]
+    yield* sourceCountProblems(entry, 'output', path)
+    yield* unknownSources(entry, inputNames, path)
     const targets = new Set<string>()
-    for (const target of entry.target_name) {
-      if (!outputNames.has(target)) return `unknown target output name '${target}'`
-      if (targets.has(target)) return `target output name '${target}' can only be specified once`
+    for (const [position, target] of entry.target_name.entries()) {
+      const targetPath = [...path, 'target_name', position]
+      if (!outputNames.has(target)) yield { code: 'unknown-target-output', path: targetPath, text: `unknown target output name '${target}'`, facts: { target } }
+      else if (targets.has(target)) {
+        yield { code: 'target-output-twice', path: targetPath, text: `target output name '${target}' can only be specified once`, facts: { target } }
+      }
       targets.add(target)
     }
   }
-  return undefined
+}
+
+function* sourceCountProblems(entry: BatchTensor, role: 'input' | 'output', path: ConfigPath): Generator<ConfigProblem> {
+  if (entry.source_input.length === 1) return
+  yield {
+    code: `batch-${role}-sources`, path: entry.source_input.length === 0 ? path : [...path, 'source_input'],
+    text: `batch ${role} kind '${entry.kind}' expects 1 source input, got ${entry.source_input.length}`, facts: { count: entry.source_input.length },
+  }
+}
+
+function* unknownSources({ source_input: sources }: BatchTensor, inputNames: ReadonlySet<string>, path: ConfigPath): Generator<ConfigProblem> {
+  for (const [position, source] of sources.entries()) {
+    if (inputNames.has(source)) continue
+    yield { code: 'unknown-source-input', path: [...path, 'source_input', position], text: `unknown source input name '${source}'`, facts: { source } }
+  }
 }
