@@ -1,0 +1,115 @@
+/** Maps as rows of key and value; values that are messages open below their key. */
+import { Button, Input } from '@fluentui/react-components'
+import { useState } from 'react'
+import type { ReactNode } from 'react'
+import { useTranslation } from 'react-i18next'
+import { renameMapKey } from '../../../../server-core/model-config/config-edit.ts'
+import type { FieldSchema } from '../../../../server-core/model-config/config-schema.ts'
+import { mapValueField } from '../../../../server-core/model-config/config-schema.ts'
+import type { ConfigPath } from '../../../../server-core/model-config/config-path.ts'
+import { IconButton } from '../../../components/icon-button.tsx'
+import { AddIcon, CloseIcon } from '../../../components/icons.tsx'
+import { useConfigDocument } from '../config-document.ts'
+import { readNumber } from './list-text.ts'
+import { edit, removingEntry, setting, settingEntry } from './form-actions.ts'
+import { ChangedMark, Findings, GroupState, LockedField } from './form-field.tsx'
+import { useShownFields } from './form-filter.tsx'
+import { useFieldState } from './field-state.ts'
+import { useFieldText } from './field-text.ts'
+import { mapEntries, messageAt, textAt } from './form-tree.ts'
+import { MessageFields } from './schema-fields.tsx'
+
+interface MapControlProps {
+  readonly path: ConfigPath
+  readonly field: FieldSchema
+  /** Entries that other sections show. */
+  readonly exceptKeys?: readonly string[]
+  /** Where the value of an entry of text stands below the entry: `['value']`, for `parameters` `['value', 'string_value']`. */
+  readonly valuePath?: readonly string[]
+  readonly isHeadless?: boolean
+}
+
+export function MapControl({ path, field, exceptKeys = [], valuePath = ['value'], isHeadless = false }: MapControlProps) {
+  const { t } = useTranslation('config-form')
+  const text = useFieldText()
+  const tree = useConfigDocument((state) => state.tree)
+  const isShown = useShownFields()
+  const { isChanged } = useFieldState(path, true)
+  const valueField = mapValueField(field)
+  if (valueField === undefined || (!isHeadless && !isShown(path))) return null
+  const parent = path.length === 1 ? tree.root : messageAt(tree, path.slice(0, -1))
+  const all = mapEntries(parent, String(path.at(-1))).map(({ key }) => key)
+  const keys = [...new Set(all)].filter((key) => !exceptKeys.includes(key))
+  const isText = valueField.type.kind !== 'message' || valuePath.length > 1
+  return (
+    <div className="npu-form-group" role="group" aria-label={field.name} data-path={JSON.stringify(path)}>
+      {!isHeadless && <div className="npu-form-group-head"><b>{text.label(path)}</b><ChangedMark isChanged={isChanged} /><code className="npu-form-name">{field.name}</code><span className="npu-quiet">{keys.length === 0 ? t('noItems') : keys.length}</span></div>}
+      <GroupState path={path}>{() => (
+        <>
+          {keys.map((key, index) => (
+            <EntryRow key={index} path={path} entryKey={key} taken={all} {...(isText ? { valuePath } : {})}>
+              {valueField.type.kind === 'message' && !isText ? <div className="npu-form-nested"><MessageFields path={[...path, { key }, 'value']} schema={valueField.type.message} /></div> : null}
+            </EntryRow>
+          ))}
+          <NewEntry path={path} field={field} taken={all} emptyValue={valueField.type.kind === 'message' ? (isText ? { string_value: '' } : {}) : ''} />
+        </>
+      )}</GroupState>
+    </div>
+  )
+}
+
+function EntryRow({ path, entryKey, taken, valuePath, children }: { readonly path: ConfigPath; readonly entryKey: string; readonly taken: readonly string[]; readonly valuePath?: readonly string[]; readonly children: ReactNode }) {
+  const { t } = useTranslation('config-form')
+  const tree = useConfigDocument((state) => state.tree)
+  const entryPath: ConfigPath = [...path, { key: entryKey }]
+  const state = useFieldState(entryPath, valuePath === undefined)
+  const fullValuePath: ConfigPath = [...entryPath, ...(valuePath ?? [])]
+  const [draftKey, setDraftKey] = useState<string | null>(null)
+  const isTaken = draftKey !== null && draftKey !== entryKey && taken.includes(draftKey)
+  const rename = (): void => {
+    if (draftKey !== null && draftKey !== entryKey && !isTaken) edit((current) => renameMapKey(current, path, entryKey, draftKey))
+    setDraftKey(null)
+  }
+  return (
+    <div className="npu-form-entry" data-path={JSON.stringify(entryPath)}>
+      {state.lock !== null
+        ? <div className="npu-row"><code>{entryKey}</code><LockedField path={entryPath} lock={state.lock} /></div>
+        : (
+          <div className="npu-form-entry-row">
+            <Input className="npu-form-mono" value={draftKey ?? entryKey} aria-label={t('keyOf', { field: String(path.at(-1)) })} aria-invalid={isTaken} input={{ spellCheck: false }} onChange={(_event, { value }) => setDraftKey(value)} onBlur={rename} onKeyDown={(event) => { if (event.key === 'Enter') rename() }} />
+            {valuePath !== undefined
+              ? <Input className="npu-form-mono npu-form-entry-value" value={textAt(tree, fullValuePath)} aria-label={t('valueOf', { key: entryKey })} input={{ spellCheck: false }} onChange={(_event, { value }) => edit(setting(fullValuePath, value))} />
+              : <span className="npu-grow" />}
+            <ChangedMark isChanged={state.isChanged} />
+            <IconButton icon={<CloseIcon />} isRowAction label={t('removeItem', { item: entryKey })} onClick={() => edit(removingEntry(path, entryKey))} />
+          </div>
+        )}
+      {isTaken && <span className="npu-form-problem" role="alert">{t('problem.taken', { key: draftKey })}</span>}
+      <Findings diagnostics={state.diagnostics} />
+      {state.lock === null && children}
+    </div>
+  )
+}
+
+function NewEntry({ path, field, taken, emptyValue }: { readonly path: ConfigPath; readonly field: FieldSchema; readonly taken: readonly string[]; readonly emptyValue: string | Record<string, string> }) {
+  const { t } = useTranslation('config-form')
+  const text = useFieldText()
+  const [key, setKey] = useState('')
+  const keyType = field.type.kind === 'message' ? field.type.message.byName.get('key')?.type : undefined
+  const scalar = keyType?.kind === 'scalar' ? keyType.scalar : 'string'
+  const isBad = key !== '' && scalar !== 'string' && 'problem' in readNumber(key, scalar)
+  const isTaken = taken.includes(key)
+  const canAdd = key !== '' && !isBad && !isTaken
+  const add = (): void => {
+    if (!canAdd) return
+    edit(settingEntry(path, key, emptyValue))
+    setKey('')
+  }
+  return (
+    <div className="npu-form-entry-row npu-form-entry-new">
+      <Input className="npu-form-mono" value={key} placeholder={t('newKey')} aria-label={t('newKeyOf', { field: text.label(path) })} aria-invalid={isBad || isTaken} input={{ spellCheck: false }} onChange={(_event, { value }) => setKey(value)} onKeyDown={(event) => { if (event.key === 'Enter') add() }} />
+      <Button className="npu-small" size="small" icon={<AddIcon />} disabledFocusable={!canAdd} aria-label={t('addField', { field: text.label(path) })} onClick={add}>{t('add')}</Button>
+      {(isBad || isTaken) && <span className="npu-form-problem" role="alert">{isBad ? t('problem.not-a-number', { part: key }) : t('problem.taken', { key })}</span>}
+    </div>
+  )
+}

@@ -1,0 +1,77 @@
+/** Name, backend, model file and versions. */
+import { useTranslation } from 'react-i18next'
+import type { ConfigPath } from '../../../../server-core/model-config/config-path.ts'
+import { Segmented } from '../../../components/segmented.tsx'
+import { useConfigDocument } from '../config-document.ts'
+import { edit, removing, setting } from './form-actions.ts'
+import { FieldRow } from './form-field.tsx'
+import { useShownFields } from './form-filter.tsx'
+import { FormSection } from './form-section.tsx'
+import { messageAt, numberAt, numbersAt, valueAt } from './form-tree.ts'
+import { schemaAt } from './form-tree.ts'
+import { ListControl, NumberControl, TextControl } from './scalar-controls.tsx'
+
+const NAME: ConfigPath = ['name']
+const BACKEND: ConfigPath = ['backend']
+const FILE: ConfigPath = ['default_model_filename']
+const POLICY: ConfigPath = ['version_policy']
+const LATEST: ConfigPath = ['version_policy', 'latest', 'num_versions']
+const SPECIFIC: ConfigPath = ['version_policy', 'specific', 'versions']
+/** Suggested beside what this server can run. */
+const KNOWN_BACKENDS = ['onnxruntime', 'npu_ge', 'npu_om', 'python', 'identity']
+
+export function ModelSection() {
+  const { t } = useTranslation('config-form')
+  const context = useConfigDocument((state) => state.context)
+  const isShown = useShownFields()
+  const paths = [NAME, BACKEND, FILE, POLICY]
+  if (!paths.some((path) => isShown(path))) return null
+  const files = [...new Set(context.versions.flatMap((version) => version.files))]
+  const backends = [...new Set([...(context.backends ?? []), ...KNOWN_BACKENDS])]
+  return (
+    <FormSection id="model" paths={paths}>
+      <FieldRow path={NAME}>{(names) => <TextControl path={NAME} names={names} placeholder={context.modelName ?? ''} />}</FieldRow>
+      <FieldRow path={BACKEND}>{(names) => <TextControl path={BACKEND} names={names} placeholder={t('fromFile')} suggestions={backends} />}</FieldRow>
+      <FieldRow path={FILE}>{(names) => <TextControl path={FILE} names={names} placeholder={t('byBackend')} suggestions={files} />}</FieldRow>
+      <VersionPolicy />
+    </FormSection>
+  )
+}
+
+type Policy = 'default' | 'latest' | 'all' | 'specific'
+
+function VersionPolicy() {
+  const { t } = useTranslation('config-form')
+  const tree = useConfigDocument((state) => state.tree)
+  const versions = useConfigDocument((state) => state.context.versions)
+  const isThere = (name: string) => valueAt(tree, ['version_policy', name]) !== null
+  const policy: Policy = isThere('latest') ? 'latest' : isThere('all') ? 'all' : isThere('specific') ? 'specific' : 'default'
+  const choose = (next: Policy): void => {
+    switch (next) {
+      case 'default': edit(removing(POLICY)); break
+      case 'latest': edit(setting(POLICY, { latest: { num_versions: 1 } })); break
+      case 'all': edit(setting(POLICY, { all: {} })); break
+      case 'specific': edit(setting(POLICY, { specific: { versions: versions.map(({ version }) => version).slice(-1) } })); break
+    }
+  }
+  const chosen = numbersAt(tree, SPECIFIC)
+  const toggle = (version: number): void => {
+    const next = chosen.includes(version) ? chosen.filter((one) => one !== version) : [...chosen, version].sort((left, right) => left - right)
+    edit(setting(SPECIFIC, next))
+  }
+  const specificSchema = schemaAt(SPECIFIC)
+  return (
+    <FieldRow path={POLICY} isKept note={policy === 'default' ? t('policy.defaultNote') : undefined}>{(names) => (
+      <>
+        <Segmented label={t('label.version_policy')} value={policy} onChange={choose} options={(['default', 'latest', 'all', 'specific'] as const).map((value) => ({ value, label: t(`policy.${value}`) }))} />
+        {policy === 'latest' && <span className="npu-form-control" data-path={JSON.stringify(LATEST)}><NumberControl path={LATEST} names={names} scalar="uint32" limits={{ min: 1, placeholder: '1', unit: t('policy.versions', { count: numberAt(tree, LATEST) ?? 1 }) }} /></span>}
+        {policy === 'specific' && messageAt(tree, ['version_policy', 'specific']) !== null && (
+          <span className="npu-form-control" data-path={JSON.stringify(SPECIFIC)}>
+            {versions.map(({ version }) => <button key={version} type="button" className="npu-form-chip" aria-pressed={chosen.includes(version)} onClick={() => toggle(version)}>{version}</button>)}
+            {specificSchema !== null && (versions.length === 0 || chosen.some((one) => !versions.some(({ version }) => version === one))) && <ListControl path={SPECIFIC} names={names} field={specificSchema} keepsEmpty />}
+          </span>
+        )}
+      </>
+    )}</FieldRow>
+  )
+}
