@@ -1,4 +1,5 @@
 /** Batching that loads but does not do what it says. Triton's own limits (sizes over the maximum, priority ranges) are rules of its validation. */
+import { editsInTurn } from './edits-in-turn.ts'
 import { isEnsemble, listText } from './judgement-view.ts'
 import { otherFix, preferredFix, say } from './rule.ts'
 import type { ConfigPath } from '../config-edit.ts'
@@ -72,10 +73,10 @@ const PRIORITIES: ConfigRule = {
       code: 'priority-without-levels', severity: 'warning', path: ['dynamic_batching', field],
       message: say(`${field} has no effect: without priority_levels there are no priorities.`, `${field} 不起作用：没有 priority_levels 就没有优先级。`),
       fixes: [
-        otherFix(`Set priority_levels: ${Math.max(1, levels)}`, `设为 priority_levels: ${Math.max(1, levels)}`, [
-          ...view.edit.setField(['dynamic_batching', 'priority_levels'], Math.max(1, levels)),
-          ...(batching.default_priority_level > 0 ? [] : view.edit.setField(['dynamic_batching', 'default_priority_level'], Math.max(1, levels))),
-        ]),
+        otherFix(`Set priority_levels: ${Math.max(1, levels)}`, `设为 priority_levels: ${Math.max(1, levels)}`, editsInTurn(view, [
+          (edit) => edit.setField(['dynamic_batching', 'priority_levels'], Math.max(1, levels)),
+          (edit) => (batching.default_priority_level > 0 ? [] : edit.setField(['dynamic_batching', 'default_priority_level'], Math.max(1, levels))),
+        ])),
         otherFix(`Remove ${field}`, `删除 ${field}`, view.edit.removeField(['dynamic_batching', field])),
       ],
     }

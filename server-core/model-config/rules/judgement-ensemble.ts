@@ -4,6 +4,7 @@ import type { ModelConfig, ModelInput, ModelOutput } from '../../contract/model-
 import type { ConfigPath } from '../config-edit.ts'
 import { renameMapKey } from '../config-edit.ts'
 import { didYouMean } from './did-you-mean.ts'
+import { editsInTurn } from './edits-in-turn.ts'
 import { namesText } from './judgement-view.ts'
 import { otherFix, preferredFix, say } from './rule.ts'
 import type { ConfigRule, ConfigView, Finding } from './rule.ts'
@@ -49,12 +50,12 @@ const FRAGMENT: ConfigRule = {
     ]
     if (missing.length === 0) return
     const blocks = outerTensors(view, config)
-    const edits = [
-      ...(config.platform === 'ensemble' ? [] : view.edit.setField(['platform'], 'ensemble')),
-      ...(config.backend === '' ? [] : view.edit.removeField(['backend'])),
-      ...(config.input.length === 0 && blocks !== null ? view.edit.setField(['input'], blocks.input) : []),
-      ...(config.output.length === 0 && blocks !== null ? view.edit.setField(['output'], blocks.output) : []),
-    ]
+    const edits = editsInTurn(view, [
+      (edit) => (config.platform === 'ensemble' ? [] : edit.setField(['platform'], 'ensemble')),
+      (edit) => (config.backend === '' ? [] : edit.removeField(['backend'])),
+      (edit) => (config.input.length === 0 && blocks !== null ? edit.setField(['input'], blocks.input) : []),
+      (edit) => (config.output.length === 0 && blocks !== null ? edit.setField(['output'], blocks.output) : []),
+    ])
     const isComplete = blocks !== null || missing.length === 1 && config.platform !== 'ensemble'
     yield {
       code: 'ensemble-incomplete', severity: 'error', path: ['ensemble_scheduling'],

@@ -1,8 +1,9 @@
 /** Name, backend, versions and files: the config against the folder it lies in. */
-import type { ConfigFix } from '../../contract/config-language.ts'
+import type { ConfigFix, TextEdit } from '../../contract/config-language.ts'
 import type { ModelConfig } from '../../contract/model-config.ts'
 import { BACKEND_RULES } from '../infer-backend.ts'
 import { didYouMean } from './did-you-mean.ts'
+import { editsInTurn } from './edits-in-turn.ts'
 import { OWN_BACKENDS, backendOf, isEnsemble, isFolderKnown, namesText } from './judgement-view.ts'
 import { otherFix, preferredFix, say } from './rule.ts'
 import type { ConfigRule, ConfigView, Finding } from './rule.ts'
@@ -46,8 +47,10 @@ const BACKEND: ConfigRule = {
       return
     }
     const near = didYouMean(backend, [...context.backends, ...OWN_BACKENDS])
-    const use = (name: string): ReturnType<ConfigView['edit']['setField']> =>
-      [...view.edit.setField(['backend'], name), ...(config.platform === '' ? [] : view.edit.removeField(['platform']))]
+    const use = (name: string): TextEdit[] => editsInTurn(view, [
+      (edit) => edit.setField(['backend'], name),
+      (edit) => (config.platform === '' ? [] : edit.removeField(['platform'])),
+    ])
     const others = context.backends.filter((name) => name !== near && name !== 'identity')
     yield {
       code: 'backend-not-installed', severity: 'error', path, serverText,

@@ -3,6 +3,8 @@
  * said here, because the repair depends on the backend: CPU, or cards of an NPU.
  */
 import type { ModelConfig } from '../../contract/model-config.ts'
+import { editsInTurn } from './edits-in-turn.ts'
+import type { EditStep } from './edits-in-turn.ts'
 import { backendOf, isEnsemble, isNpuBackend } from './judgement-view.ts'
 import { otherFix, preferredFix, say } from './rule.ts'
 import type { ConfigRule, ConfigView, Finding } from './rule.ts'
@@ -24,12 +26,12 @@ const GPU_KIND: ConfigRule = {
 function deviceIds(view: ConfigView, config: ModelConfig, index: number): Finding {
   const group = config.instance_group[index]
   const gpus = group?.gpus ?? []
-  const edits = [
-    ...(gpus.length > 0 ? view.edit.removeField(['instance_group', index, 'gpus']) : []),
-    ...(group?.kind === 'KIND_GPU' ? view.edit.setField(['instance_group', index, 'kind'], 'KIND_CPU') : []),
-    ...(gpus.length > 0 && config.parameters['device_ids'] === undefined
-      ? view.edit.setMapEntry(['parameters'], 'device_ids', { string_value: gpus.join(',') }) : []),
-  ]
+  const edits = editsInTurn(view, [
+    (edit) => (gpus.length > 0 ? edit.removeField(['instance_group', index, 'gpus']) : []),
+    (edit) => (group?.kind === 'KIND_GPU' ? edit.setField(['instance_group', index, 'kind'], 'KIND_CPU') : []),
+    (edit) => (gpus.length > 0 && config.parameters['device_ids'] === undefined
+      ? edit.setMapEntry(['parameters'], 'device_ids', { string_value: gpus.join(',') }) : []),
+  ])
   const cards = gpus.join(',')
   return {
     code: 'gpus-mean-device-ids', severity: 'error', path: ['instance_group', index, gpus.length > 0 ? 'gpus' : 'kind'],
@@ -52,17 +54,18 @@ function noGpu(view: ConfigView, config: ModelConfig, index: number): Finding {
   const group = config.instance_group[index]
   const isGpuKind = group?.kind === 'KIND_GPU'
   const name = group?.name === '' || group === undefined ? `${view.modelName}_${index}` : group.name
-  const removeGpus = (group?.gpus.length ?? 0) > 0 ? view.edit.removeField(['instance_group', index, 'gpus']) : []
+  const removeGpus: EditStep = (edit) => ((group?.gpus.length ?? 0) > 0 ? edit.removeField(['instance_group', index, 'gpus']) : [])
+  const setKind = (kind: string) => editsInTurn(view, [(edit) => edit.setField(['instance_group', index, 'kind'], kind), removeGpus])
   return {
     code: 'no-gpu-here', severity: 'error', path: ['instance_group', index, isGpuKind ? 'kind' : 'gpus'],
     serverText: isGpuKind ? noGpuText(view, index, group.name) : `instance group ${name} of model ${view.modelName} has kind KIND_CPU but specifies one or more GPUs`,
     message: say('No GPU found: use KIND_CPU, or KIND_AUTO without gpus.', '没有找到 GPU：请用 KIND_CPU，或不带 gpus 的 KIND_AUTO。'),
     fixes: isGpuKind
       ? [
-          preferredFix('Use KIND_CPU', '使用 KIND_CPU', [...view.edit.setField(['instance_group', index, 'kind'], 'KIND_CPU'), ...removeGpus]),
-          otherFix('Use KIND_AUTO', '使用 KIND_AUTO', [...view.edit.setField(['instance_group', index, 'kind'], 'KIND_AUTO'), ...removeGpus]),
+          preferredFix('Use KIND_CPU', '使用 KIND_CPU', setKind('KIND_CPU')),
+          otherFix('Use KIND_AUTO', '使用 KIND_AUTO', setKind('KIND_AUTO')),
         ]
-      : [preferredFix('Remove gpus', '删除 gpus', removeGpus)],
+      : [preferredFix('Remove gpus', '删除 gpus', removeGpus(view.edit))],
   }
 }
 

@@ -2,11 +2,13 @@
 import { BATCHING_RULES } from './judgement-batching.ts'
 import { ENSEMBLE_RULES } from './judgement-ensemble.ts'
 import { FILE_RULES } from './judgement-files.ts'
+import { GEAR_RULES } from './judgement-gears.ts'
 import { INSTANCE_RULES } from './judgement-instances.ts'
+import { NPU_RULES } from './judgement-npu.ts'
 import { TENSOR_RULES } from './judgement-tensors.ts'
 import { WARM_UP_RULES } from './judgement-warm-up.ts'
 import type { ConfigRule } from './rule.ts'
 
 export const JUDGEMENT_RULES: readonly ConfigRule[] = [
-  ...FILE_RULES, ...TENSOR_RULES, ...BATCHING_RULES, ...INSTANCE_RULES, ...ENSEMBLE_RULES, ...WARM_UP_RULES,
+  ...FILE_RULES, ...TENSOR_RULES, ...BATCHING_RULES, ...INSTANCE_RULES, ...ENSEMBLE_RULES, ...WARM_UP_RULES, ...NPU_RULES, ...GEAR_RULES,
 ]

@@ -5,6 +5,8 @@ import { completeFromSignature, DEFAULT_MAX_BATCH_SIZE } from '../auto-complete.
 import { completionProblems, configDimsOf, configTypeOf, plainDims, scheduledInputs, signatureProblems } from '../signature-problems.ts'
 import type { SignatureProblem, SignatureTensor, TensorRole, TensorSignature } from '../signature-problems.ts'
 import { didYouMean } from './did-you-mean.ts'
+import { editsInTurn } from './edits-in-turn.ts'
+import type { EditStep } from './edits-in-turn.ts'
 import { knownSignature } from './file-signature.ts'
 import { backendOf, isEnsemble, listText, namesText } from './judgement-view.ts'
 import { otherFix, preferredFix, say } from './rule.ts'
@@ -84,25 +86,24 @@ function* found(view: ConfigView, config: ModelConfig, signature: TensorSignatur
 
 /** No batching, and every tensor in its full shape. */
 function noBatching(view: ConfigView, config: ModelConfig, signature: TensorSignature): ConfigFix {
-  const edits = [...view.edit.removeField(['max_batch_size'])]
-  if (config.dynamic_batching !== undefined) edits.push(...view.edit.removeField(['dynamic_batching']))
+  const steps: EditStep[] = [(edit) => edit.removeField(['max_batch_size'])]
+  if (config.dynamic_batching !== undefined) steps.push((edit) => edit.removeField(['dynamic_batching']))
   for (const role of ['input', 'output'] as const) {
     for (const [index, tensor] of (view.config?.[role] ?? []).entries()) {
       const inFile = signature[`${role}s`].find(({ name }) => name === tensor.name)
-      if (inFile?.hasShape === true) edits.push(...takeShape(view, role, index, tensor, inFile, 0))
+      if (inFile?.hasShape === true) steps.push(...takeShape(role, index, tensor, inFile, 0))
     }
   }
-  return preferredFix('Turn batching off and write the full shapes', '关闭组批并写出完整形状', edits)
+  return preferredFix('Turn batching off and write the full shapes', '关闭组批并写出完整形状', editsInTurn(view, steps))
 }
 
-function takeShape(
-  view: ConfigView, role: TensorRole, index: number, tensor: ModelInput | ModelOutput, inFile: SignatureTensor, maxBatchSize: number,
-): ReturnType<ConfigView['edit']['setField']> {
+/** Gives a tensor the dims of the file. */
+function takeShape(role: TensorRole, index: number, tensor: ModelInput | ModelOutput, inFile: SignatureTensor, maxBatchSize: number): EditStep[] {
   const { dims, reshape } = configDimsOf(inFile, maxBatchSize)
-  const edits = view.edit.setField([role, index, 'dims'], dims)
-  if (reshape !== undefined) edits.push(...view.edit.setField([role, index, 'reshape'], { shape: [...reshape.shape] }))
-  else if (tensor.reshape !== undefined) edits.push(...view.edit.removeField([role, index, 'reshape']))
-  return edits
+  const steps: EditStep[] = [(edit) => edit.setField([role, index, 'dims'], dims)]
+  if (reshape !== undefined) steps.push((edit) => edit.setField([role, index, 'reshape'], { shape: [...reshape.shape] }))
+  else if (tensor.reshape !== undefined) steps.push((edit) => edit.removeField([role, index, 'reshape']))
+  return steps
 }
 
 function* countFindings(view: ConfigView, config: ModelConfig, signature: TensorSignature, role: TensorRole, serverText: string): Generator<Finding> {
@@ -181,7 +182,7 @@ function shapeFinding(view: ConfigView, config: ModelConfig, problem: Extract<Si
   const shape = plainDims(inFile)
   const path = [role, index, 'dims']
   const wanted = configDimsOf(inFile, config.max_batch_size).dims
-  const edits = tensor === undefined ? [] : takeShape(view, role, index, tensor, inFile, config.max_batch_size)
+  const edits = tensor === undefined ? [] : editsInTurn(view, takeShape(role, index, tensor, inFile, config.max_batch_size))
   const restFits = shape.slice(1).every((dim, position) => dim === -1 || dim === dims[position + 1] || dims[position + 1] === -1)
   if (config.max_batch_size > 0 && tensor?.reshape === undefined && dims.length === shape.length && restFits) {
     return {

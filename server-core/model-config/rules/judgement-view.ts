@@ -1,5 +1,6 @@
 /** Small questions that several rules of judgement ask about a config. Pure. */
 import type { ModelConfig } from '../../contract/model-config.ts'
+import type { ConfigPath } from '../config-path.ts'
 import type { ConfigView } from './rule.ts'
 
 /** Backends that this product has or will have on machines with the right hardware; missing here, they are no mistake. */
@@ -34,4 +35,9 @@ export function namesText(names: readonly string[], language: 'en' | 'zh-CN'): s
   const rest = names.length - 8
   if (rest <= 0) return shown
   return language === 'en' ? `${shown} and ${rest} more` : `${shown} 等 ${names.length} 个`
+}
+
+/** Where a parameter's value stands. */
+export function parameterPath(key: string): ConfigPath {
+  return ['parameters', { key }, 'value', 'string_value']
 }
