@@ -1,0 +1,163 @@
+/** A name that its message does not have: where it belongs, or what was meant. */
+import type { ConfigFix, TextEdit } from '../../contract/config-language.ts'
+import { insertItem, removal, setField, applyEdits } from '../config-edit.ts'
+import type { ConfigPath, ConfigValue } from '../config-edit.ts'
+import { messageFromTree } from '../config-message.ts'
+import { fieldSpan } from '../config-path.ts'
+import { MODEL_CONFIG_SCHEMA, mapValueField } from '../config-schema.ts'
+import type { FieldSchema, MessageSchema } from '../config-schema.ts'
+import { smallestChange } from '../config-edit.ts'
+import { parsePbtxt } from '../pbtxt-parser.ts'
+import type { PbtxtError, PbtxtField, PbtxtMessage, PbtxtTree } from '../pbtxt-tree.ts'
+import { didYouMean } from './did-you-mean.ts'
+import { otherFix, preferredFix, say } from './rule.ts'
+import type { Finding } from './rule.ts'
+import { loggedText } from './syntax-analysis.ts'
+import type { FieldPlace } from './syntax-analysis.ts'
+
+/** `maxBatchSize`, `MaxBatchSize`, `MAX-BATCH-SIZE`: all `max_batch_size`. */
+function snakeCase(name: string): string {
+  return name.replace(/([a-z0-9])([A-Z])/g, '$1_$2').replaceAll('-', '_').toLowerCase()
+}
+
+export function unknownField(tree: PbtxtTree, error: PbtxtError, place: FieldPlace): Finding {
+  const { field, message } = place
+  const name = field.nameTokens[0]
+  const span = { start: error.offset, end: error.offset + error.length }
+  const serverText = loggedText(error)
+  const own = message.schema
+  const rename = (to: string): ConfigFix => preferredFix(`Rename to ${to}`, `改名为 ${to}`, [{ offset: span.start, length: span.end - span.start, text: to }])
+  if (name === undefined || own === null) return { code: 'unknown-field', severity: 'error', span, serverText, message: nothingNamed(field.name, own) }
+  const plain = [snakeCase(field.name), field.name.toLowerCase()].find((candidate) => own.byName.has(candidate))
+  if (plain !== undefined) {
+    const isCamel = /[a-z][A-Z]/.test(field.name)
+    return {
+      code: isCamel ? 'camel-case-field' : 'wrong-case', severity: 'error', span, serverText,
+      message: isCamel ? say(`Field names are written with underscores: ${plain}.`, `字段名用下划线书写：${plain}。`)
+        : say(`Field names are case-sensitive: ${plain}.`, `字段名区分大小写：${plain}。`),
+      fixes: [rename(plain)],
+    }
+  }
+  return belongsOutside(tree, field, place, span, serverText) ?? belongsInside(tree, field, message, place, span, serverText)
+    ?? misspelt(tree, field, own, rename, span, serverText)
+}
+
+function nothingNamed(name: string, schema: MessageSchema | null): Finding['message'] {
+  const owner = schema === null || schema === MODEL_CONFIG_SCHEMA ? { en: 'A model config', zh: '模型配置' } : { en: shortName(schema), zh: shortName(schema) }
+  return say(`${owner.en} has no field "${name}".`, `${owner.zh} 没有字段“${name}”。`)
+}
+
+function shortName(schema: MessageSchema): string {
+  return schema.fullName.replace('inference.', '')
+}
+
+function misspelt(
+  tree: PbtxtTree, field: PbtxtField, schema: MessageSchema, rename: (to: string) => ConfigFix, span: { start: number; end: number }, serverText: string,
+): Finding {
+  const meant = didYouMean(field.name, schema.byName.keys())
+  const remove = otherFix('Remove the field', '删除该字段', [removal(tree.text, field.start, field.end)])
+  const base = nothingNamed(field.name, schema)
+  return {
+    code: 'unknown-field', severity: 'error', span, serverText,
+    message: meant === undefined ? base : say(`${base.en} Did you mean ${meant}?`, `${base['zh-CN']}是否想写 ${meant}？`),
+    fixes: meant === undefined ? [remove] : [rename(meant), remove],
+  }
+}
+
+/** The name of the field whose value a message is; empty for the file. */
+function nameOf(message: PbtxtMessage, around: readonly PbtxtMessage[]): string {
+  const [outer] = around
+  return outer?.fields.find((field) => field.values.includes(message))?.name ?? ''
+}
+
+function pathTo(message: PbtxtMessage, around: readonly PbtxtMessage[]): ConfigPath {
+  const [outer, ...rest] = around
+  if (outer === undefined) return []
+  const before = pathTo(outer, rest)
+  const field = outer.fields.find((candidate) => candidate.values.includes(message))
+  if (field === undefined) return before
+  if (field.schema?.isRepeated !== true) return [...before, field.name]
+  const elements = outer.fields.filter((candidate) => candidate.name === field.name).flatMap((candidate) => [...candidate.values])
+  return [...before, field.name, elements.indexOf(message)]
+}
+
+/** `max_batch_size` in `dynamic_batching`: the file's. */
+function belongsOutside(tree: PbtxtTree, field: PbtxtField, { message, around }: FieldPlace, span: { start: number; end: number }, serverText: string): Finding | null {
+  const level = around.findIndex((candidate) => candidate.schema?.byName.has(field.name) === true)
+  const home = around[level]
+  const schema = home?.schema?.byName.get(field.name)
+  if (home === undefined || schema === undefined) return null
+  const isTop = home.open === null
+  const where = nameOf(home, around.slice(level + 1))
+  const existing = home.fields.find((candidate) => candidate.name === field.name)
+  const remove: TextEdit = removal(tree.text, field.start, field.end)
+  const isSame = existing !== undefined && bodyText(tree, existing) === bodyText(tree, field)
+  const fixes: ConfigFix[] = []
+  if (existing !== undefined && !schema.isRepeated) {
+    fixes.push(preferredFix(isSame ? 'Remove it: it is set there already' : `Remove it and keep the value set there`, isSame ? '删除：那里已有相同的值' : '删除，保留那里的值', [remove]))
+  }
+  const move = moveEdits(tree, field, schema, pathTo(home, around.slice(level + 1)), remove)
+  if (move !== null && !isSame) {
+    const title: [string, string] = isTop ? ['Move it to the top level', '移到顶层'] : [`Move it to ${where}`, `移到 ${where}`]
+    fixes.push(fixes.length === 0 ? preferredFix(...title, move) : otherFix(...title, move))
+  }
+  if (fixes.length === 0) fixes.push(otherFix('Remove the field', '删除该字段', [remove]))
+  const inner = nameOf(message, around)
+  return {
+    code: 'misplaced-field', severity: 'error', span, serverText, fixes,
+    message: isTop
+      ? say(`${field.name} belongs to the top level of the config, not into ${inner}.`, `${field.name} 属于配置的顶层，不应写在 ${inner} 里。`)
+      : say(`${field.name} belongs to ${where}, not into ${inner}.`, `${field.name} 属于 ${where}，不应写在 ${inner} 里。`),
+  }
+}
+
+/** `preferred_batch_size` at the top level: of `dynamic_batching`. */
+function belongsInside(tree: PbtxtTree, field: PbtxtField, message: PbtxtMessage, place: FieldPlace, span: { start: number; end: number }, serverText: string): Finding | null {
+  const homes = (message.schema?.fields ?? []).filter((candidate) =>
+    candidate.type.kind === 'message' && mapValueField(candidate) === undefined && candidate.type.message.byName.has(field.name))
+  const present = homes.filter((home) => message.fields.some((candidate) => candidate.name === home.name))
+  const home = present[0] ?? homes.find((candidate) => !candidate.isRepeated)
+  if (home?.type.kind !== 'message' || field.name === 'name' || field.name === 'kind') return null
+  const schema = home.type.message.byName.get(field.name)
+  if (schema === undefined) return null
+  const path: ConfigPath = home.isRepeated ? [home.name, 0] : [home.name]
+  const move = moveEdits(tree, field, schema, [...pathTo(message, place.around), ...path], removal(tree.text, field.start, field.end))
+  const isSure = present.length === 1 || homes.length === 1
+  const title: [string, string] = [`Move it into ${home.name}`, `移到 ${home.name} 里`]
+  return {
+    code: 'misplaced-field', severity: 'error', span, serverText,
+    message: say(`${field.name} belongs into ${home.name}.`, `${field.name} 应写在 ${home.name} 里。`),
+    fixes: move === null ? [] : [isSure ? preferredFix(...title, move) : otherFix(...title, move)],
+  }
+}
+
+function bodyText(tree: PbtxtTree, field: PbtxtField): string {
+  const { start, end } = fieldSpan(field)
+  return tree.text.slice(start, end).replace(/\s+/g, '')
+}
+
+/** Takes the field out and sets it anew under `home`; null where its value does not fit there. */
+function moveEdits(tree: PbtxtTree, field: PbtxtField, schema: FieldSchema, home: ConfigPath, remove: TextEdit): TextEdit[] | null {
+  const { start, end } = fieldSpan(field)
+  // The value is read as the home's field reads it.
+  const parent: MessageSchema = { fullName: 'inference.ModelConfig', fields: [schema], byName: new Map([[schema.name, schema]]), isMapEntry: false }
+  const alone = parsePbtxt(tree.text.slice(start, end), parent)
+  if (alone.errors.length > 0) return null
+  const value = messageFromTree(alone.tree.root, parent)[schema.name]
+  if (value === undefined) return null
+  const without = applyEdits(tree.text, [remove])
+  try {
+    const current = parsePbtxt(without).tree
+    const added = schema.isRepeated && Array.isArray(value)
+      ? appendAll(without, [...home, schema.name], value as readonly ConfigValue[])
+      : applyEdits(without, setField(current, [...home, schema.name], value as ConfigValue))
+    return [smallestChange(tree.text, added)]
+  } catch (error) {
+    if (error instanceof TypeError) return null // no such place in this config
+    throw error
+  }
+}
+
+function appendAll(text: string, path: ConfigPath, values: readonly ConfigValue[]): string {
+  return values.reduce<string>((current, value) => applyEdits(current, insertItem(parsePbtxt(current).tree, path, Number.MAX_SAFE_INTEGER, value)), text)
+}
