@@ -14,10 +14,14 @@ interface Level {
   sharesDepth: boolean | null
 }
 
-/** @returns nothing for a text that is formatted; white space only, whatever errors the text has */
+/**
+ * White space only. A text with a broken token (a string that is not closed) is left alone: nobody knows what is inside it.
+ * @returns nothing for a text that is formatted
+ */
 export function formatConfig(text: string): TextEdit[] {
   const tokens = tokenizePbtxt(text).tokens
-  const eol = /\r\n/.test(text) ? '\r\n' : '\n'
+  if (tokens.some((token) => token.isBroken)) return []
+  const eol = lineEnd(text)
   const edits: TextEdit[] = []
   const levels: Level[] = []
   let previous: PbtxtToken | null = null
@@ -37,6 +41,12 @@ export function formatConfig(text: string): TextEdit[] {
     space = null
   }
   return edits
+}
+
+/** What most lines end with. */
+function lineEnd(text: string): string {
+  const returns = text.match(/\r\n/g)?.length ?? 0
+  return returns * 2 > (text.match(/\n/g)?.length ?? 0) ? '\r\n' : '\n'
 }
 
 function countBreaks(space: string): number {
@@ -70,10 +80,12 @@ function depthOf(levels: readonly Level[], token: PbtxtToken): number {
 }
 
 function between(previous: PbtxtToken | null, token: PbtxtToken, breaks: number, depth: number, eol: string, space: string): string {
-  if (token.kind === 'end') return previous === null ? '' : eol
   if (previous === null) return ''
-  if (breaks > 0) return eol.repeat(Math.min(breaks, 2)) + INDENT.repeat(depth)
-  if (previous.kind === 'comment') return eol + INDENT.repeat(depth)
+  // A comment reaches to the line feed, so that it holds the carriage return before it.
+  const firstBreak = previous.kind === 'comment' && previous.text.endsWith('\r') ? '\n' : eol
+  if (token.kind === 'end') return firstBreak
+  if (breaks > 0) return firstBreak + (breaks > 1 ? eol : '') + INDENT.repeat(depth)
+  if (previous.kind === 'comment') return firstBreak + INDENT.repeat(depth)
   // Comments behind fields may stand in a column.
   if (token.kind === 'comment') return space === '' ? ' ' : space.replace(/\t/g, INDENT)
   return blank(previous, token)
