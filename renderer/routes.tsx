@@ -4,6 +4,7 @@
  */
 import { lazy } from 'react'
 import type { ComponentType, LazyExoticComponent } from 'react'
+import type { ModelDetail } from '../server-core/contract/console-api.ts'
 import { ModelsIcon, MonitorIcon, OverviewIcon, SettingsIcon } from './components/icons.tsx'
 
 export interface PageEntry {
@@ -22,6 +23,9 @@ export const pages: readonly [PageEntry, ...PageEntry[]] = [
   { id: 'monitor', icon: MonitorIcon, component: lazy(() => import('./features/monitor/monitor-page.tsx')) },
   { id: 'settings', icon: SettingsIcon, component: lazy(() => import('./features/settings/settings-page.tsx')), isAtEnd: true },
 ]
+
+/** The Config tab of a model's page: a feature of its own, which no other feature may import. */
+export const ModelConfigTab: LazyExoticComponent<ComponentType<{ readonly detail: ModelDetail }>> = lazy(() => import('./features/config-editor/config-tab.tsx'))
 
 /** The page of an address; an unknown one is the overview. */
 export function pageOf(id: string): PageEntry {

@@ -1,7 +1,7 @@
 /** Completes a config from the ONNX file, and checks the config's tensors against it: Triton's onnxruntime backend, text by text. */
 import type { ModelConfig, ModelInput, ModelOutput } from '../contract/model-config.ts'
 import { ServerError } from '../server-error.ts'
-import type { OnnxSignature } from './onnx-signature.ts'
+import type { OnnxSignature } from './onnx-model.ts'
 import { completionProblems, configDimsOf, configTypeOf, signatureProblems, supportsBatching } from './signature-problems.ts'
 import type { SignatureProblem, SignatureTensor, TensorSignature } from './signature-problems.ts'
 

@@ -3,40 +3,13 @@
  * by positions and passes over weights and nodes without loading them, so a 2 GB model costs kilobytes.
  */
 import { open } from 'node:fs/promises'
-import type { DataType } from '../contract/inference.ts'
 import { ServerError, toServerError } from '../server-error.ts'
 import { ONNX_ELEMENT_TYPES } from './onnx-element-types.ts'
+import type { OnnxSignature, OnnxTensor } from './onnx-model.ts'
 import { readFileInParts, readFromMemory } from './protobuf-walker.ts'
 import type { ProtobufWalker, Walk, WireField } from './protobuf-walker.ts'
 
-export interface OnnxTensor {
-  readonly name: string
-  /** 'tensor', or what else ONNX has: Triton serves tensors only. */
-  readonly kind: 'tensor' | 'sequence' | 'map' | 'optional' | 'sparse_tensor' | 'unknown'
-  /** ONNX name of the element type: 'FLOAT', 'INT64', ... */
-  readonly elementType: string
-  /** The same in the protocol's words; null where the protocol has none. */
-  readonly datatype: DataType | null
-  /** A number, the name of a symbolic dim, or -1 where nothing is said. Scalars: []. */
-  readonly dims: readonly (number | string)[]
-  /** False: the file says nothing about the rank (`dims` is [] too). */
-  readonly hasShape: boolean
-}
-
-export interface OnnxSignature {
-  readonly irVersion: number
-  /** Opset of the default domain; null where the file imports none. */
-  readonly opset: number | null
-  readonly opsetImports: readonly { readonly domain: string; readonly version: number }[]
-  readonly producerName: string
-  readonly producerVersion: string
-  readonly graphName: string
-  /** In graph order, without those that initializers provide. */
-  readonly inputs: readonly OnnxTensor[]
-  readonly outputs: readonly OnnxTensor[]
-  /** Files beside the model that hold its weights (external data). */
-  readonly externalDataFiles: readonly string[]
-}
+export type { OnnxSignature, OnnxTensor } from './onnx-model.ts'
 
 /** @throws ServerError NOT_FOUND when there is no file, INVALID_ARG when it is no ONNX model or cut off */
 export async function readOnnxSignature(path: string): Promise<OnnxSignature> {

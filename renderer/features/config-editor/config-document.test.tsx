@@ -103,7 +103,7 @@ describe('config document', () => {
     expect(undo()).toBe(false)
     open('m', '# changed on disk\n', 'newer')
     expect(text()).toBe(`${SAVED}# mine\r\n`)
-    expect(useConfigDocument.getState().savedHash).toBe('h')
+    expect(useConfigDocument.getState()).toMatchObject({ savedHash: 'h', diskChange: { text: '# changed on disk\n', hash: 'newer' } })
     undo()
     expect(text()).toBe(SAVED)
   })
@@ -116,7 +116,7 @@ describe('config document', () => {
 
   it('keeps undo after a save, and takes all unsaved changes back as one step', () => {
     setText('a: 1', 'text')
-    setSaved('a: 1', 'h2')
+    setSaved('m', 'a: 1', 'h2')
     expect(isModified(useConfigDocument.getState())).toBe(false)
     undo()
     expect(text()).toBe(SAVED)

@@ -53,6 +53,8 @@ export interface ConfigDocument {
   readonly savedText: string | null
   /** Of the file on disk, as the server gave it. */
   readonly savedHash: string | null
+  /** What the file became on disk while changes here are unsaved; null: nothing. */
+  readonly diskChange: { readonly text: string | null; readonly hash: string | null } | null
   readonly selection: ConfigSelection | null
   readonly undoSteps: readonly UndoStep[]
   readonly redoSteps: readonly UndoStep[]
@@ -66,7 +68,7 @@ const EMPTY_TREE = parsePbtxt('')
 
 export const CLOSED_DOCUMENT: ConfigDocument = {
   modelName: null, text: '', version: 0, lastChange: { edits: null, origin: 'open' }, tree: EMPTY_TREE.tree, parseErrors: [], diagnostics: [], checkedVersion: 0, context: EMPTY_CONFIG_CONTEXT,
-  savedText: null, savedHash: null, selection: null, undoSteps: [], redoSteps: [],
+  savedText: null, savedHash: null, diskChange: null, selection: null, undoSteps: [], redoSteps: [],
 }
 
 export const useConfigDocument = create<ConfigDocument>()(() => CLOSED_DOCUMENT)
@@ -85,7 +87,7 @@ export function isModified(document: Pick<ConfigDocument, 'text' | 'savedText'>)
 export function openDocument(file: { readonly modelName: string; readonly text: string | null; readonly hash: string | null; readonly context: ConfigContext }): void {
   const current = useConfigDocument.getState()
   if (current.modelName === file.modelName && isModified(current)) {
-    useConfigDocument.setState({ context: file.context, checkedVersion: -1 })
+    useConfigDocument.setState({ context: file.context, checkedVersion: -1, ...besideDisk(current, file) })
     return
   }
   if (current.modelName !== null && current.modelName !== file.modelName && isModified(current)) parked.set(current.modelName, current)
@@ -93,7 +95,7 @@ export function openDocument(file: { readonly modelName: string; readonly text: 
   const unsaved = parked.get(file.modelName)
   parked.delete(file.modelName)
   if (unsaved) {
-    useConfigDocument.setState({ ...unsaved, context: file.context, version, checkedVersion: -1, lastChange: { edits: null, origin: 'open' } }, true)
+    useConfigDocument.setState({ ...unsaved, ...besideDisk(unsaved, file), context: file.context, version, checkedVersion: -1, lastChange: { edits: null, origin: 'open' } }, true)
     return
   }
   if (current.modelName === file.modelName && current.text === (file.text ?? '')) {
@@ -105,6 +107,13 @@ export function openDocument(file: { readonly modelName: string; readonly text: 
   useConfigDocument.setState({
     ...CLOSED_DOCUMENT, modelName: file.modelName, text, version, tree, parseErrors: errors, context: file.context, savedText: file.text, savedHash: file.hash, checkedVersion: -1,
   }, true)
+}
+
+/** Where the unsaved document stands to the file as it is on disk now. */
+function besideDisk(document: ConfigDocument, { text, hash }: { readonly text: string | null; readonly hash: string | null }): Partial<ConfigDocument> {
+  if (hash === document.savedHash) return { diskChange: null }
+  // Somebody wrote the very same text.
+  return text === document.text ? { savedText: text, savedHash: hash, diskChange: null } : { diskChange: { text, hash } }
 }
 
 /** Changes the text. Edits speak of the text as it is; they are one step of undo, or join the typing just before. */
@@ -164,9 +173,12 @@ export function setSelection(path: ConfigPath, origin: ConfigSelection['origin']
   if (JSON.stringify(selection?.path) !== JSON.stringify(path) || selection?.origin !== origin) useConfigDocument.setState({ selection: { path, origin } })
 }
 
-/** The file on disk is now this. The text of the document stays. */
-export function setSaved(savedText: string | null, savedHash: string | null): void {
-  useConfigDocument.setState({ savedText, savedHash })
+/** The file of a model on disk is now this; the text of the document stays. The model may have been left meanwhile. */
+export function setSaved(modelName: string, savedText: string | null, savedHash: string | null): void {
+  const saved = { savedText, savedHash, diskChange: null }
+  if (useConfigDocument.getState().modelName === modelName) useConfigDocument.setState(saved)
+  const left = parked.get(modelName)
+  if (left) parked.set(modelName, { ...left, ...saved })
 }
 
 function change(edits: readonly TextEdit[], origin: EditOrigin, history: Pick<ConfigDocument, 'undoSteps' | 'redoSteps'>): void {

@@ -1,15 +1,16 @@
 /** One model: its state, and what can be seen and done about it, by tab. Address: `#/models/<name>/<tab>`. */
 import { Button, Tab, TabList } from '@fluentui/react-components'
-import { lazy, Suspense, useState } from 'react'
+import { Suspense, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { ModelDetail } from '../../../server-core/contract/console-api.ts'
+import { DetailActionsContext } from '../../components/detail-actions.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
 import { LoadIcon, UnloadIcon } from '../../components/icons.tsx'
 import { RunsOnBadge } from '../../components/runs-on-badge.tsx'
 import { StatePill } from '../../components/state-pill.tsx'
 import { failureReason, modelState, readyVersions } from '../../lib/model-state.ts'
 import { navigate, routeHash, useRoute } from '../../router.ts'
-import { DetailActionsContext } from './detail-actions.tsx'
+import { ModelConfigTab } from '../../routes.tsx'
 import { ModelDetailFiles } from './model-detail-files.tsx'
 import { ModelDetailLog } from './model-detail-log.tsx'
 import { ModelDetailSummary } from './model-detail-summary.tsx'
@@ -17,8 +18,6 @@ import { loadModels, unloadModels, useLoadAvailability, useModelsView } from './
 import { TestTab } from './test-tab/test-tab.tsx'
 import { useModelDetail } from './use-model-detail.ts'
 import './model-detail.css'
-
-const ModelDetailConfig = lazy(() => import('./model-detail-config.tsx'))
 
 const TABS = ['summary', 'config', 'test', 'files', 'log'] as const
 type TabName = (typeof TABS)[number]
@@ -63,7 +62,7 @@ export default function ModelDetailPage() {
 function Panel({ tab, detail }: { readonly tab: TabName; readonly detail: ModelDetail }) {
   switch (tab) {
     case 'summary': return <ModelDetailSummary detail={detail} />
-    case 'config': return <Suspense fallback={null}><ModelDetailConfig detail={detail} /></Suspense>
+    case 'config': return <Suspense fallback={null}><ModelConfigTab detail={detail} /></Suspense>
     case 'test': return <TestTab detail={detail} />
     case 'files': return <ModelDetailFiles detail={detail} />
     case 'log': return <ModelDetailLog detail={detail} />

@@ -2,8 +2,8 @@
 import { join } from 'node:path'
 import type { ConfigDrift, ConfigFile, ConfigHistoryEntry, ConfigSaveResult } from '../../contract/console-api.ts'
 import type { InferenceServer } from '../../inference-server.ts'
+import { readConfigContext, thisMachine } from '../../model-config/config-context.ts'
 import { printModelConfig } from '../../model-config/print-config.ts'
-import { readConfigContext } from '../../model-config/config-context.ts'
 import { CONFIG_FILE_NAME, readConfigFile, writeConfigFile } from '../../model-repository/config-file.ts'
 import { configHistory, configHistoryText, rememberConfigSave } from '../../model-repository/config-history.ts'
 import type { HistoryPlace } from '../../model-repository/config-history.ts'
@@ -19,7 +19,7 @@ export interface ConfigFilesContext {
 export async function openConfig({ server }: ConfigFilesContext, name: string): Promise<ConfigFile> {
   const directory = server.modelDirectory(name)
   const path = join(directory, CONFIG_FILE_NAME)
-  const [{ text, hash }, context] = await Promise.all([readConfigFile(path), readConfigContext(directory, { repositoryPath: repositoryOf(server, name) })])
+  const [{ text, hash }, context] = await Promise.all([readConfigFile(path), readConfigContext(directory, { repositoryPath: repositoryOf(server, name), machine: thisMachine() })])
   return { path, text, hash, context }
 }
 

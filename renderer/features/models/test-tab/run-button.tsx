@@ -4,7 +4,7 @@ import { useEffect } from 'react'
 import { useTranslation } from 'react-i18next'
 import { RunIcon } from '../../../components/icons.tsx'
 import { KeyboardHint } from '../../../components/keyboard-hint.tsx'
-import { DetailActions } from '../detail-actions.tsx'
+import { DetailActions } from '../../../components/detail-actions.tsx'
 
 interface RunButtonProps {
   readonly isRunning: boolean

@@ -6,7 +6,7 @@ import { consoleClient, ConsoleError } from '../../../console-client.ts'
 import { decodeElements, encodeElements } from '../../../lib/tensor-codec.ts'
 import { modelSummary } from '../../../testing/models.ts'
 import { render, type Rendered } from '../../../testing/render.tsx'
-import { DetailActionsContext } from '../detail-actions.tsx'
+import { DetailActionsContext } from '../../../components/detail-actions.tsx'
 import { TensorTest } from './tensor-test.tsx'
 import { useTestRuns } from './test-run-store.ts'
 

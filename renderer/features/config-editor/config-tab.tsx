@@ -1,0 +1,138 @@
+/** The Config tab of a model's page: form and text of one document, its problems, and saving it. */
+import { lazy, Suspense, useEffect } from 'react'
+import { useTranslation } from 'react-i18next'
+import type { ModelDetail } from '../../../server-core/contract/console-api.ts'
+import { CopyButton } from '../../components/copy-button.tsx'
+import { DetailActions } from '../../components/detail-actions.tsx'
+import { ErrorNotice } from '../../components/error-notice.tsx'
+import { CompareIcon, FileIcon, HistoryIcon, RedoIcon, UndoIcon } from '../../components/icons.tsx'
+import { IconButton } from '../../components/icon-button.tsx'
+import { useConsole } from '../../console-store.ts'
+import { desktopApi } from '../../lib/desktop-api.ts'
+import { isModified, redo, undo, useConfigDocument } from './config-document.ts'
+import { DriftDialog } from './drift-dialog.tsx'
+import { goToProblem, openDialog, useEditorView } from './editor-view-store.ts'
+import { HistoryDialog } from './history-dialog.tsx'
+import { startLint } from './lint-client.ts'
+import LintWorkerScript from './lint-worker.ts?worker'
+import { MergeDialog } from './merge-dialog.tsx'
+import { ProblemCount, ProblemsList } from './problems-list.tsx'
+import { SaveBar } from './save-bar.tsx'
+import { SaveDialog } from './save-dialog.tsx'
+import { SaveOutcome } from './save-outcome.tsx'
+import { openConfig, useSave } from './save-store.ts'
+import { TextView } from './text-view.tsx'
+import { ViewSwitch } from './view-switch.tsx'
+import './config-editor.css'
+
+const ConfigForm = lazy(() => import('./config-form.tsx').then((module) => ({ default: module.ConfigForm })))
+
+export default function ConfigTab({ detail }: { readonly detail: ModelDetail }) {
+  const { t } = useTranslation('config-editor')
+  const { name } = detail.summary
+  const view = useEditorView((state) => state.view)
+  const dialog = useEditorView((state) => state.dialog)
+  const isOpen = useConfigDocument((state) => state.modelName === name)
+  const saveState = useSave((store) => store.state)
+  const openError = useSave((store) => store.openError)
+  useFile(name, detail.configText)
+  useEffect(() => startLint(() => new LintWorkerScript()), [])
+  useKeys()
+  useLeaveGuard()
+  if (openError !== null && !isOpen) return <ErrorNotice sentence={t('outcome.notOpened')} error={openError} />
+  if (!isOpen) return null
+  return (
+    <>
+      <DetailActions>
+        <IconButton icon={<HistoryIcon />} label={t('action.history')} onClick={() => openDialog('history')} data-testid="config-history" />
+        <IconButton icon={<CompareIcon />} label={t('action.drift')} onClick={() => openDialog('drift')} data-testid="config-drift" />
+        <ViewSwitch />
+      </DetailActions>
+      <SaveOutcome />
+      <div className={`npu-config-editor npu-config-view-${view}`}>
+        {view !== 'text' && <section className="npu-card npu-config-form-card" aria-label={t('view.form')}><Suspense fallback={null}><ConfigForm /></Suspense></section>}
+        {view !== 'form' && (
+          <section className="npu-card npu-config-text-card" aria-label={t('view.text')}>
+            <TextHead name={name} hasFile={detail.configText !== null} />
+            <TextView label={t('textLabel', { model: name })} />
+            <ProblemsList />
+          </section>
+        )}
+        <SaveBar />
+      </div>
+      <SaveDialog />
+      {dialog === 'history' && <HistoryDialog modelName={name} />}
+      {dialog === 'drift' && <DriftDialog modelName={name} />}
+      {saveState.kind === 'conflict' && <MergeDialog conflict={saveState} />}
+    </>
+  )
+}
+
+function TextHead({ name, hasFile }: { readonly name: string; readonly hasFile: boolean }) {
+  const { t } = useTranslation('config-editor')
+  const text = useConfigDocument((state) => state.text)
+  const isDirty = useConfigDocument(isModified)
+  const canUndo = useConfigDocument((state) => state.undoSteps.length > 0)
+  const canRedo = useConfigDocument((state) => state.redoSteps.length > 0)
+  const { line, column } = useEditorView((state) => state.cursor)
+  return (
+    <div className="npu-row npu-config-text-head">
+      <FileIcon /><span className="npu-mono npu-cut">{name}/config.pbtxt</span>
+      {isDirty && <span className="npu-config-dot" role="img" aria-label={t('save.dirty')} title={t('save.dirty')} />}
+      {!hasFile && <span className="npu-quiet npu-cut">{t('noFile')}</span>}
+      <span className="npu-grow" />
+      <ProblemCount />
+      <span className="npu-quiet npu-config-place">{t('place', { line, column })}</span>
+      <IconButton icon={<UndoIcon />} label={t('action.undo')} shortcut="Ctrl+Z" disabledReason={canUndo ? undefined : t('action.nothingToUndo')} onClick={undo} />
+      <IconButton icon={<RedoIcon />} label={t('action.redo')} shortcut="Ctrl+Shift+Z" disabledReason={canRedo ? undefined : t('action.nothingToRedo')} onClick={redo} />
+      <CopyButton text={text} label={t('action.copy')} />
+    </div>
+  )
+}
+
+/** Reads the file when the tab opens, when the server sees another one, and when the window comes back from another program. */
+function useFile(name: string, configText: string | null): void {
+  const isConnected = useConsole((state) => state.connection === 'open')
+  useEffect(() => {
+    if (!isConnected) return
+    const read = () => void openConfig(name)
+    read()
+    window.addEventListener('focus', read)
+    return () => window.removeEventListener('focus', read)
+  }, [name, configText, isConnected])
+}
+
+/** Keys of the whole tab, wherever the focus is in it; the text editor takes its own first. */
+function useKeys(): void {
+  useEffect(() => {
+    const handle = (event: KeyboardEvent) => {
+      if (event.defaultPrevented || document.querySelector('[role="dialog"][aria-modal="true"]') !== null) return
+      const key = event.key.toLowerCase()
+      const isControl = (event.ctrlKey || event.metaKey) && !event.altKey
+      if (isControl && !event.shiftKey && key === 's') openDialog('save')
+      else if (isControl && !event.shiftKey && key === 'z' && !hasOwnUndo(event.target)) undo()
+      else if (isControl && !hasOwnUndo(event.target) && (key === 'y' || (event.shiftKey && key === 'z'))) redo()
+      else if (event.key === 'F8') { if (goToProblem(event.shiftKey ? -1 : 1) === null) return }
+      else return
+      event.preventDefault()
+    }
+    window.addEventListener('keydown', handle, { capture: false })
+    return () => window.removeEventListener('keydown', handle)
+  }, [])
+}
+
+/** A field that is being typed in and not yet part of the document undoes its own letters. */
+function hasOwnUndo(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && target.closest('[data-own-undo]') !== null
+}
+
+/** A browser asks before it drops unsaved changes. The desktop keeps them with the window. */
+function useLeaveGuard(): void {
+  const isDirty = useConfigDocument(isModified)
+  useEffect(() => {
+    if (!isDirty || desktopApi() !== undefined) return
+    const ask = (event: BeforeUnloadEvent) => event.preventDefault()
+    window.addEventListener('beforeunload', ask)
+    return () => window.removeEventListener('beforeunload', ask)
+  }, [isDirty])
+}

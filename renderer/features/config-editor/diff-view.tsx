@@ -1,0 +1,51 @@
+/** Two texts side by side in Monaco's diff editor, read only. */
+import { useEffect, useRef } from 'react'
+import { usePreferences } from '../../preferences.ts'
+import { EDITOR_OPTIONS, monaco, PBTXT_LANGUAGE, withoutBracketColors } from './monaco-setup.ts'
+
+interface DiffViewProps {
+  readonly before: string
+  readonly after: string
+  readonly beforeLabel: string
+  readonly afterLabel: string
+}
+
+export function DiffView({ before, after, beforeLabel, afterLabel }: DiffViewProps) {
+  const host = useRef<HTMLDivElement>(null)
+  const theme = usePreferences((state) => state.theme)
+  const editor = useRef<monaco.editor.IStandaloneDiffEditor>(null)
+  useEffect(() => {
+    if (!host.current) return
+    const created = monaco.editor.createDiffEditor(host.current, {
+      ...EDITOR_OPTIONS, readOnly: true, originalEditable: false, renderSideBySide: true, useInlineViewWhenSpaceIsLimited: true, renderOverviewRuler: false, enableSplitViewResizing: true, hideUnchangedRegions: { enabled: true, minimumLineCount: 6, contextLineCount: 3 },
+      ignoreTrimWhitespace: false, renderGutterMenu: false, tabFocusMode: true, domReadOnly: true, theme: `npu-${usePreferences.getState().theme}`,
+    })
+    editor.current = created
+    return () => {
+      const models = created.getModel()
+      created.dispose()
+      models?.original.dispose()
+      models?.modified.dispose()
+    }
+  }, [])
+  useEffect(() => {
+    const old = editor.current?.getModel()
+    const models = { original: monaco.editor.createModel(before, PBTXT_LANGUAGE), modified: monaco.editor.createModel(after, PBTXT_LANGUAGE) }
+    withoutBracketColors(models.original)
+    withoutBracketColors(models.modified)
+    editor.current?.setModel(models)
+    old?.original.dispose()
+    old?.modified.dispose()
+  }, [before, after])
+  useEffect(() => {
+    editor.current?.getOriginalEditor().updateOptions({ ariaLabel: beforeLabel })
+    editor.current?.getModifiedEditor().updateOptions({ ariaLabel: afterLabel })
+  }, [beforeLabel, afterLabel])
+  useEffect(() => { monaco.editor.setTheme(`npu-${theme}`) }, [theme])
+  return (
+    <div className="npu-config-diff">
+      <div className="npu-config-diff-heads npu-quiet"><span className="npu-cut">{beforeLabel}</span><span className="npu-cut">{afterLabel}</span></div>
+      <div className="npu-config-diff-host" ref={host} />
+    </div>
+  )
+}

@@ -1,0 +1,50 @@
+/** How the config is being looked at: which views, where the cursor is, which problem is open. */
+import { create } from 'zustand'
+import type { ConfigDiagnostic } from '../../../server-core/contract/config-language.ts'
+import type { ConfigPath } from '../../../server-core/model-config/config-path.ts'
+import { setSelection, useConfigDocument } from './config-document.ts'
+
+export type EditorViewName = 'form' | 'split' | 'text'
+export type ConfigDialogName = 'save' | 'saveAndLoad' | 'review' | 'history' | 'drift'
+
+export interface EditorView {
+  readonly view: EditorViewName
+  readonly dialog: ConfigDialogName | null
+  readonly cursor: { readonly line: number; readonly column: number }
+  /** A place of the text to go to, in offsets; a new object each time. */
+  readonly target: { readonly start: number; readonly end: number } | null
+}
+
+export const useEditorView = create<EditorView>()(() => ({ view: 'split', dialog: null, cursor: { line: 1, column: 1 }, target: null }))
+
+export function setView(view: EditorViewName): void {
+  useEditorView.setState({ view })
+}
+
+export function openDialog(dialog: ConfigDialogName | null): void {
+  useEditorView.setState({ dialog })
+}
+
+/** Shows a place in the text and puts the cursor there, whatever view is open. */
+export function goToText(start: number, end: number): void {
+  useEditorView.setState((state) => ({ target: { start, end }, view: state.view === 'form' ? 'split' : state.view }))
+}
+
+/** Leads from a field of the form to where it is written. */
+export function showPathInText(path: ConfigPath): void {
+  setSelection(path, 'form')
+  useEditorView.setState((state) => ({ view: state.view === 'form' ? 'split' : state.view }))
+}
+
+/** The next or previous problem from the cursor on; returns it, or null where there is none. */
+export function goToProblem(direction: 1 | -1): ConfigDiagnostic | null {
+  const { diagnostics } = useConfigDocument.getState()
+  const { cursor } = useEditorView.getState()
+  const problems = diagnostics.filter(({ severity }) => severity !== 'hint')
+  const isAfter = ({ line, column }: ConfigDiagnostic) => line > cursor.line || (line === cursor.line && column > cursor.column)
+  const isBefore = ({ line, column }: ConfigDiagnostic) => line < cursor.line || (line === cursor.line && column < cursor.column)
+  const next = direction === 1 ? problems.find(isAfter) ?? problems[0] : problems.findLast(isBefore) ?? problems.at(-1)
+  if (next === undefined) return null
+  goToText(next.offset, next.offset)
+  return next
+}

@@ -1,0 +1,83 @@
+/** The problem of the cursor's line, in a gap below that line: what is wrong, the server's words, and the fixes. It never covers text. */
+import { useEffect, useLayoutEffect, useMemo, useState } from 'react'
+import { createPortal } from 'react-dom'
+import { useTranslation } from 'react-i18next'
+import type { ConfigDiagnostic } from '../../../server-core/contract/config-language.ts'
+import { FixIcon } from '../../components/icons.tsx'
+import { localized } from '../../lib/localized-text.ts'
+import { applyEdits, useConfigDocument } from './config-document.ts'
+import { useEditorView } from './editor-view-store.ts'
+import type { monaco } from './monaco-setup.ts'
+import { SeverityMark } from './severity-mark.tsx'
+
+/** A line that is being typed in is not pushed about. */
+const QUIET_MILLISECONDS = 400
+
+export function ProblemZone({ editor }: { readonly editor: monaco.editor.IStandaloneCodeEditor }) {
+  const diagnostics = useConfigDocument((state) => state.diagnostics)
+  const version = useConfigDocument((state) => state.version)
+  const line = useEditorView((state) => state.cursor.line)
+  const [quietVersion, setQuietVersion] = useState(version)
+  const [dismissed, setDismissed] = useState<string | null>(null)
+  useEffect(() => {
+    const timer = setTimeout(() => setQuietVersion(version), QUIET_MILLISECONDS)
+    return () => clearTimeout(timer)
+  }, [version])
+  const problem = diagnostics.find((diagnostic) => diagnostic.line <= line && line <= diagnostic.endLine && (diagnostic.line === line || diagnostic.endLine - diagnostic.line < 3) && (diagnostic.severity === 'error' || diagnostic.severity === 'warning'))
+  const key = problem === undefined ? null : `${problem.code} ${problem.line}`
+  if (problem === undefined || quietVersion !== version || dismissed === key) return null
+  return <Zone key={key} editor={editor} problem={problem} onClose={() => { setDismissed(key); editor.focus() }} />
+}
+
+function Zone({ editor, problem, onClose }: { readonly editor: monaco.editor.IStandaloneCodeEditor; readonly problem: ConfigDiagnostic; readonly onClose: () => void }) {
+  const { t } = useTranslation('config-editor')
+  const node = useMemo(() => Object.assign(document.createElement('div'), { className: 'npu-config-zone' }), [])
+  const [height, setHeight] = useState(0)
+  const { endLine } = problem
+
+  useEffect(() => {
+    const widget: monaco.editor.IOverlayWidget = { getId: () => 'npu.problemZone', getDomNode: () => node, getPosition: () => null }
+    editor.addOverlayWidget(widget)
+    const layout = () => {
+      const { contentLeft, contentWidth } = editor.getLayoutInfo()
+      node.style.left = `${contentLeft}px`
+      node.style.width = `${Math.min(Math.max(contentWidth - 24, 200), 640)}px`
+    }
+    layout()
+    const stop = editor.onDidLayoutChange(layout)
+    return () => {
+      stop.dispose()
+      editor.removeOverlayWidget(widget)
+    }
+  }, [editor, node])
+
+  useLayoutEffect(() => {
+    const observer = new ResizeObserver(() => setHeight(node.offsetHeight))
+    observer.observe(node)
+    return () => observer.disconnect()
+  }, [node])
+
+  useEffect(() => {
+    if (height === 0) return
+    let id = ''
+    editor.changeViewZones((zones) => {
+      id = zones.addZone({ afterLineNumber: endLine, heightInPx: height + 8, domNode: document.createElement('div'), suppressMouseDown: true, onDomNodeTop: (top) => { node.style.top = `${top + 4}px` } })
+    })
+    return () => editor.changeViewZones((zones) => zones.removeZone(id))
+  }, [editor, node, endLine, height])
+
+  return createPortal(
+    <div role="group" aria-label={localized(problem.message)} onKeyDown={(event) => { if (event.key === 'Escape') onClose() }}>
+      <div className="npu-row npu-config-zone-head">
+        <SeverityMark severity={problem.severity} /><b className="npu-config-zone-message">{localized(problem.message)}</b><span className="npu-grow" /><span className="npu-mono npu-quiet">{problem.code}</span>
+      </div>
+      {problem.serverText !== undefined && problem.serverText !== problem.message.en && <p className="npu-config-zone-server npu-quiet">{t('problem.engineSays')} <span className="npu-mono">{problem.serverText}</span></p>}
+      {problem.fixes.map((fix, index) => (
+        <button key={index} type="button" className={fix.isPreferred ? 'npu-config-zone-fix npu-config-zone-preferred' : 'npu-config-zone-fix'} onClick={() => { applyEdits(fix.edits, 'fix'); editor.focus() }}>
+          <FixIcon /><span>{localized(fix.title)}</span><span className="npu-grow" />{index === 0 && <kbd className="npu-config-kbd">Ctrl+.</kbd>}
+        </button>
+      ))}
+    </div>,
+    node,
+  )
+}
