@@ -1,10 +1,12 @@
 /** Everything that is wrong, or likely wrong, with a config.pbtxt. */
 import type { ConfigContext, ConfigDiagnostic, DiagnosticSeverity } from '../contract/config-language.ts'
 import { createConfigView } from './config-view.ts'
+import type { PbtxtError } from './pbtxt-tree.ts'
 import { GRAMMAR_RULES } from './rules/grammar-rules.ts'
 import { JUDGEMENT_RULES } from './rules/judgement-rules.ts'
 import type { ConfigRule, ConfigView, Finding } from './rules/rule.ts'
 import { SCHEMA_RULES } from './rules/schema-rules.ts'
+import { loggedText } from './rules/syntax-analysis.ts'
 import { TRITON_RULES } from './rules/triton-rules.ts'
 
 const SYNTAX_RULES: readonly ConfigRule[] = [...GRAMMAR_RULES, ...SCHEMA_RULES]
@@ -21,7 +23,17 @@ export function checkConfig(text: string, context: ConfigContext, options: { rea
   const view = createConfigView(text, context)
   const rules = options.syntaxOnly === true ? SYNTAX_RULES : ALL_RULES
   const findings = rules.flatMap((rule) => [...rule.check(view)])
+  const [unexplained] = view.errors
+  if (unexplained !== undefined && !findings.some((finding) => finding.severity === 'error')) findings.push(plainFinding(unexplained))
   return toDiagnostics(view, findings)
+}
+
+/** No rule knows better: the parser's own words. */
+function plainFinding(error: PbtxtError): Finding {
+  return {
+    code: 'syntax-error', severity: 'error', span: { start: error.offset, end: error.offset + error.length },
+    message: { en: error.message, 'zh-CN': `语法错误：${error.message}` }, serverText: loggedText(error),
+  }
 }
 
 function toDiagnostics(view: ConfigView, findings: readonly Finding[]): ConfigDiagnostic[] {

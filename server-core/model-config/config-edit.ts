@@ -310,8 +310,8 @@ function merged(edits: readonly TextEdit[]): TextEdit[] {
 
 /** Takes out a range: with its whole lines where it has them to itself, otherwise with the blanks before it. */
 export function removal(text: string, start: number, end: number): TextEdit {
-  const lineStart = lineStartAt(text, start)
   if (startsLine(text, start)) {
+    const lineStart = lineStartAt(text, start)
     const rest = restOfLine(text, end)
     if (rest !== null && !rest.hasComment) {
       const from = text.charCodeAt(lineStart) === 0xfeff ? lineStart + 1 : lineStart

@@ -137,8 +137,8 @@ export function markedSpan(tree: PbtxtTree, path: ConfigPath): PbtxtSpan {
   if (element?.value.kind === 'scalar' && element.value.end > element.value.start) return { start: element.value.start, end: element.value.end }
   if (element !== null && typeof last !== 'string' && element.field.list !== null) {
     const { value } = element
-    const lineEnd = tree.text.indexOf('\n', value.start)
-    return { start: value.start, end: lineEnd < 0 || lineEnd > value.end ? value.end : Math.max(value.start + 1, lineEnd) }
+    const lineEnd = tree.text.slice(value.start, value.end).indexOf('\n')
+    return { start: value.start, end: lineEnd < 0 ? value.end : value.start + Math.max(1, lineEnd) }
   }
   const field = element?.field ?? place.fields[0] ?? tree.root.fields[0]
   const name = field?.nameTokens[0]

@@ -26,12 +26,22 @@ export interface ConfigStyle {
 /** Fields looked at to tell the style; files of real size have fewer. */
 const FIELDS_LOOKED_AT = 400
 
+const styles = new WeakMap<PbtxtTree, ConfigStyle>()
+
 export function styleOf(tree: PbtxtTree): ConfigStyle {
+  const known = styles.get(tree)
+  if (known !== undefined) return known
+  const style = lookAt(tree)
+  styles.set(tree, style)
+  return style
+}
+
+function lookAt(tree: PbtxtTree): ConfigStyle {
   const { text } = tree
   const newline = text.indexOf('\n')
   const seen = { unit: '', quote: '', scalarColon: '', messageColon: '', list: '', messageLists: '' }
   const note = (what: keyof typeof seen, value: string): void => { if (seen[what] === '') seen[what] = value }
-  const queue: { field: PbtxtField; parentIndent: string | null }[] = tree.root.fields.map((field) => ({ field, parentIndent: null }))
+  const queue: { field: PbtxtField; parentIndent: string | null }[] = tree.root.fields.slice(0, FIELDS_LOOKED_AT).map((field) => ({ field, parentIndent: null }))
   for (let index = 0; index < queue.length && index < FIELDS_LOOKED_AT; index++) {
     const entry = queue[index]
     if (entry === undefined) break
@@ -51,7 +61,7 @@ export function styleOf(tree: PbtxtTree): ConfigStyle {
       if (value.kind === 'scalar' && value.tokens[0]?.kind === 'string') note('quote', value.tokens[0].text.charAt(0))
     }
     for (const child of field.values) {
-      if (child.kind === 'message') for (const inner of child.fields) queue.push({ field: inner, parentIndent: indentAt(text, child.start) })
+      if (child.kind === 'message' && queue.length < FIELDS_LOOKED_AT) for (const inner of child.fields) queue.push({ field: inner, parentIndent: indentAt(text, child.start) })
     }
   }
   const colon = (value: string, fallback: string): string => (value === 'none' ? '' : value === '' ? fallback : value)
@@ -81,14 +91,18 @@ export function indentAt(text: string, offset: number): string {
 
 /** Does only white space stand before `offset` on its line? */
 export function startsLine(text: string, offset: number): boolean {
-  return /^[ \t\ufeff]*$/.test(text.slice(lineStartAt(text, offset), offset))
+  let at = offset - 1
+  while (at >= 0 && (text.charAt(at) === ' ' || text.charAt(at) === '\t' || text.charAt(at) === '\ufeff')) at--
+  return at < 0 || text.charAt(at) === '\n'
 }
 
 /** End of the line (before its line break) if nothing but white space and a comment follows on it; null otherwise. */
 export function restOfLine(text: string, offset: number): { readonly end: number; readonly hasComment: boolean } | null {
   let at = offset
   while (text.charAt(at) === ' ' || text.charAt(at) === '\t') at++
-  const isComment = text.charAt(at) === '#'
+  const next = text.charAt(at)
+  const isComment = next === '#'
+  if (!isComment && next !== '' && next !== '\n' && next !== '\r') return null
   const newline = text.indexOf('\n', at)
   const lineEnd = newline < 0 ? text.length : newline > 0 && text.charAt(newline - 1) === '\r' && newline - 1 >= offset ? newline - 1 : newline
   if (isComment) return { end: lineEnd, hasComment: true }

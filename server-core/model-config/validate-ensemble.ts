@@ -42,24 +42,27 @@ export function* ensembleProblems(config: ModelConfig): Generator<ConfigProblem>
   for (const problem of [...spreadReadiness(config, tensors), ...outputProblems(config, tensors)]) { flows = false; yield problem }
   if (!flows) return
   const written = new Set(config.output.map((output) => output.name))
+  const places = placesOfTensors(steps)
   for (const tensor of tensors.values()) {
     if (written.has(tensor.name) || (tensor.isReady && tensor.consumers.length > 0)) continue
     yield {
-      code: 'ensemble-tensor-unused', path: pathOfTensor(steps, tensor.name), text: `ensemble tensor '${tensor.name}' is unused in ensemble '${name}'`,
+      code: 'ensemble-tensor-unused', path: places.get(tensor.name) ?? ['ensemble_scheduling'], text: `ensemble tensor '${tensor.name}' is unused in ensemble '${name}'`,
       facts: { tensor: tensor.name },
     }
   }
 }
 
-/** Where a step writes, or else reads, the ensemble tensor. */
-function pathOfTensor(steps: readonly EnsembleStep[], tensor: string): ConfigPath {
+/** Where a step writes, or else reads, each ensemble tensor. */
+function placesOfTensors(steps: readonly EnsembleStep[]): Map<string, ConfigPath> {
+  const places = new Map<string, ConfigPath>()
   for (const map of ['output_map', 'input_map'] as const) {
     for (const [index, step] of steps.entries()) {
-      const key = Object.keys(step[map]).find((candidate) => step[map][candidate] === tensor)
-      if (key !== undefined) return ['ensemble_scheduling', 'step', index, map, { key }, 'value']
+      for (const [key, tensor] of Object.entries(step[map])) {
+        if (!places.has(tensor)) places.set(tensor, ['ensemble_scheduling', 'step', index, map, { key }, 'value'])
+      }
     }
   }
-  return ['ensemble_scheduling']
+  return places
 }
 
 /** Fills `tensors`. */

@@ -170,4 +170,11 @@ function* initialStateProblems(state: InitialState, input: string, dataType: str
       text: `'initial_state' dim for input name '${input}' doesn't match 'state' dim description. ${dim} != ${expected}`,
     }
   }
+  const variable = state.dims.findIndex((dim, index) => dim === -1 && dims[index] === -1)
+  if (variable >= 0) {
+    yield {
+      code: 'initial-state-variable-dims', path: [...path, 'dims', variable], facts: { tensor: input },
+      text: `'initial_state' field for state input name '${input}' contains variable dimensions.`,
+    }
+  }
 }

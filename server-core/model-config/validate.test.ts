@@ -188,6 +188,7 @@ describe('validateSequenceStates', () => {
     ['dims: 2 initial_state { name: "i" data_type: TYPE_FP32 dims: [ 2, 1 ] }',
       'Number of dimensions in \'initial_state\' doesn\'t match the size of \'state\' dimensions for state input \'S\'. 2 != 1'],
     ['dims: 2 initial_state { name: "i" data_type: TYPE_FP32 dims: 3 }', '\'initial_state\' dim for input name \'S\' doesn\'t match \'state\' dim description. 3 != 2'],
+    ['dims: -1 initial_state { name: "i" data_type: TYPE_FP32 dims: -1 }', '\'initial_state\' field for state input name \'S\' contains variable dimensions.'],
   ])('refuses %s', (state, message) => {
     expect(() => { states(state) }).toThrow(expect.objectContaining({ kind: 'INVALID_ARG', message }) as Error)
   })

@@ -130,8 +130,9 @@ function escapedField(text: string, message: PbtxtMessage, around: readonly Pbtx
   const openIndent = indentAt(text, message.start).length
   const index = message.fields.findIndex((field, position) => {
     if (field.schema === null && around.some((outer) => outer.schema?.byName.has(field.name) === true)) return true
-    return position > 0 && startsLine(text, field.start) && indentAt(text, field.start).length <= openIndent && startsLine(text, message.fields[position - 1]?.start ?? 0)
-      && indentAt(text, message.fields[position - 1]?.start ?? 0).length > openIndent
+    const before = message.fields[position - 1]?.start ?? 0
+    return position > 0 && startsLine(text, field.start) && startsLine(text, before)
+      && indentAt(text, field.start).length <= openIndent && indentAt(text, before).length > openIndent
   })
   return index < 0 ? message.fields.length : index
 }

@@ -3,7 +3,7 @@ import { removal } from '../config-edit.ts'
 import type { PbtxtError } from '../pbtxt-tree.ts'
 import { otherFix, preferredFix, say } from './rule.ts'
 import type { ConfigRule, ConfigView, Finding } from './rule.ts'
-import { loggedText, syntaxOf } from './syntax-analysis.ts'
+import { loggedText, syntaxOf, tokenIndexAt } from './syntax-analysis.ts'
 
 const CHARACTERS_AND_BRACKETS: ConfigRule = {
   codes: [
@@ -52,7 +52,8 @@ function badString(view: ConfigView, error: PbtxtError): Finding {
   const { tree } = syntaxOf(view)
   const serverText = loggedText(error)
   if (error.message.startsWith('Unexpected end') || error.message.startsWith('String literals cannot')) {
-    const token = tree.tokens.findLast((candidate) => candidate.kind === 'string' && candidate.offset <= error.offset && candidate.isBroken)
+    const token = tree.tokens.slice(Math.max(0, tokenIndexAt(tree, error.offset) - 3), tokenIndexAt(tree, error.offset) + 1)
+      .findLast((candidate) => candidate.kind === 'string' && candidate.offset <= error.offset && candidate.isBroken)
     const start = token?.offset ?? error.offset
     const body = token?.text ?? ''
     // Brackets and separators at the end of the line were hardly meant to be part of the string.

@@ -1,9 +1,9 @@
 /** Fields and values that the schema does not allow: unknown, misplaced, of the wrong type, out of range, given twice. */
 import { removal } from '../config-edit.ts'
-import type { PbtxtError, PbtxtTree } from '../pbtxt-tree.ts'
+import type { PbtxtError, PbtxtField, PbtxtMessage, PbtxtTree } from '../pbtxt-tree.ts'
 import { otherFix, preferredFix, say } from './rule.ts'
 import type { ConfigRule, Finding } from './rule.ts'
-import { loggedText, syntaxOf } from './syntax-analysis.ts'
+import { loggedText, syntaxOf, tokenIndexAt } from './syntax-analysis.ts'
 import type { FieldPlace, SyntaxAnalysis } from './syntax-analysis.ts'
 import { unknownField } from './unknown-field.ts'
 import { outOfRange, wrongValue } from './value-findings.ts'
@@ -28,7 +28,7 @@ function findingOf(analysis: SyntaxAnalysis, error: PbtxtError): Finding | null 
   switch (error.code) {
     case 'unknown-field': {
       const place = analysis.fieldsByStart.get(error.offset)
-      return place === undefined ? null : unknownField(tree, error, place)
+      return place === undefined ? null : unknownField(analysis, error, place)
     }
     case 'unknown-extension': {
       const place = analysis.fieldsByStart.get(error.offset)
@@ -75,23 +75,36 @@ function fieldAround({ valuesByStart, fieldsByStart, tree }: SyntaxAnalysis, off
   return null
 }
 
-function tokenIndexAt(tree: PbtxtTree, offset: number): number {
-  let low = 0
-  let high = tree.tokens.length - 1
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if ((tree.tokens[middle]?.offset ?? 0) < offset) low = middle + 1
-    else high = middle
+interface FirstFields {
+  readonly byName: ReadonlyMap<string, PbtxtField>
+  /** The first field of each name that is a member. */
+  readonly byOneof: ReadonlyMap<string, readonly PbtxtField[]>
+}
+
+const firstFieldsOf = new WeakMap<PbtxtMessage, FirstFields>()
+
+function firstFields(message: PbtxtMessage): FirstFields {
+  const known = firstFieldsOf.get(message)
+  if (known !== undefined) return known
+  const byName = new Map<string, PbtxtField>()
+  const byOneof = new Map<string, PbtxtField[]>()
+  for (const field of message.fields) {
+    if (byName.has(field.name)) continue
+    byName.set(field.name, field)
+    const oneof = field.schema?.oneof
+    if (oneof !== undefined) byOneof.set(oneof, [...(byOneof.get(oneof) ?? []), field])
   }
-  return low
+  const first = { byName, byOneof }
+  firstFieldsOf.set(message, first)
+  return first
 }
 
 function givenTwice(tree: PbtxtTree, error: PbtxtError, { field, message }: FieldPlace): Finding {
   const span = { start: error.offset, end: error.offset + error.length }
   const serverText = loggedText(error)
-  const before = message.fields.slice(0, message.fields.indexOf(field))
+  const first = firstFields(message)
   if (error.code === 'duplicate-field') {
-    const earlier = before.find((candidate) => candidate.name === field.name)
+    const earlier = first.byName.get(field.name)
     const line = earlier?.nameTokens[0]?.line ?? 0
     return {
       code: 'duplicate-field', severity: 'error', span, serverText,
@@ -103,7 +116,7 @@ function givenTwice(tree: PbtxtTree, error: PbtxtError, { field, message }: Fiel
     }
   }
   const oneof = field.schema?.oneof
-  const rival = before.find((candidate) => candidate.schema?.oneof === oneof && candidate.name !== field.name)
+  const rival = (first.byOneof.get(oneof ?? '') ?? []).find((candidate) => candidate.name !== field.name)
   return {
     code: 'oneof-conflict', severity: 'error', span, serverText,
     message: say(`${field.name} excludes ${rival?.name ?? ''}: only one of them may be set.`, `${field.name} 与 ${rival?.name ?? ''} 互斥：只能设置其中一个。`),

@@ -1,6 +1,6 @@
 /** What is wrong with a text as text, worked out once and shared by the rules of grammar and schema. */
 import { parsePbtxt } from '../pbtxt-parser.ts'
-import type { PbtxtError, PbtxtField, PbtxtMessage, PbtxtScalar, PbtxtTree, PbtxtValue } from '../pbtxt-tree.ts'
+import type { PbtxtError, PbtxtField, PbtxtMessage, PbtxtTree, PbtxtValue } from '../pbtxt-tree.ts'
 import { bracketFindings, skippedFindings } from './bracket-findings.ts'
 import type { ConfigView, Finding } from './rule.ts'
 import { cleanText } from './syntax-cleaning.ts'
@@ -110,7 +110,14 @@ function places(tree: PbtxtTree): Pick<SyntaxAnalysis, 'fieldsByStart' | 'values
   return { fieldsByStart, valuesByStart }
 }
 
-/** The value of a config node that is a readable scalar. */
-export function scalarOf(value: PbtxtValue | undefined): PbtxtScalar | null {
-  return value?.kind === 'scalar' ? value : null
+/** Index of the first token at or behind `offset`. */
+export function tokenIndexAt(tree: PbtxtTree, offset: number): number {
+  let low = 0
+  let high = tree.tokens.length - 1
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((tree.tokens[middle]?.offset ?? 0) < offset) low = middle + 1
+    else high = middle
+  }
+  return low
 }

@@ -26,6 +26,9 @@ const NAMES: Readonly<Record<string, readonly [en: string, zh: string]>> = {
 /** Edits that repair one occurrence, shared by "replace all". More occurrences than this, and only the first offers it. */
 const REPLACE_ALL_LIMIT = 200
 
+/** Longer runs of foreign characters are cut into several findings. */
+const LONGEST_RUN = 200
+
 interface Occurrence {
   readonly finding: Omit<Finding, 'fixes'>
   readonly title: readonly [en: string, zh: string]
@@ -131,14 +134,15 @@ function foreignCharacters(tree: PbtxtTree, token: PbtxtToken, found: Occurrence
   const before = found[found.length - 1]
   if (meant !== null) {
     const span = before?.finding.span
-    const isRun = /[A-Za-z0-9]/.test(meant) && before?.finding.code === 'full-width-character' && span?.end === token.offset && /[A-Za-z0-9]$/.test(before.edits[0]?.text ?? '')
+    const isRun = /[A-Za-z0-9]/.test(meant) && before?.finding.code === 'full-width-character' && span?.end === token.offset
+      && token.offset - span.start < LONGEST_RUN && /[A-Za-z0-9]$/.test(before.edits[0]?.text ?? '')
     if (!isRun || before === undefined || span === undefined) { found.push(confusable(token.offset, token.text, meant)); return }
     const word = (before.edits[0]?.text ?? '') + meant
     found[found.length - 1] = confusable(span.start, tree.text.slice(span.start, token.offset + token.text.length), word)
     return
   }
   // A run of foreign letters is one finding.
-  if (before?.finding.code === 'non-ascii-text' && before.finding.span?.end === token.offset) {
+  if (before?.finding.code === 'non-ascii-text' && before.finding.span?.end === token.offset && token.offset - before.finding.span.start < LONGEST_RUN) {
     found[found.length - 1] = foreignText(tree, before.finding.span.start, token.offset + token.text.length)
   } else found.push(foreignText(tree, token.offset, token.offset + token.text.length))
 }

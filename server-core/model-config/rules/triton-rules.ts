@@ -1,4 +1,106 @@
-/** Triton's own validation, as findings. */
-import type { ConfigRule } from './rule.ts'
+/**
+ * Triton's own validation as findings: the same checks that refuse a load (`validate*.ts`, `normalize.ts`), each with its literal text and
+ * what repairs it. What depends on the model's folder, file, machine or neighbours is judged by `judgement-rules.ts`.
+ */
+import { DATA_TYPES } from '../../contract/inference.ts'
+import type { ModelConfig } from '../../contract/model-config.ts'
+import type { ConfigProblem } from '../config-problem.ts'
+import { firstVersionEntries } from '../config-view.ts'
+import { inferBackend } from '../infer-backend.ts'
+import { instanceGroupProblems, normalizeModelConfig } from '../normalize.ts'
+import { sequenceStateProblems } from '../validate-sequence.ts'
+import type { SequenceBatching } from '../validate-sequence.ts'
+import { configProblems } from '../validate.ts'
+import { isNpuBackend } from './judgement-view.ts'
+import type { ConfigRule, ConfigView, Finding } from './rule.ts'
+import { ADVICE } from './triton-advice.ts'
 
-export const TRITON_RULES: readonly ConfigRule[] = []
+const CHECKED_ELSEWHERE = ['gpu-kind-without-gpu'] // with the machine: judgement-instances.ts
+
+/** Nobody looks at more; working out their repairs would take long. */
+const MOST_REPAIRED = 500
+
+const VALIDATION: ConfigRule = {
+  codes: Object.keys(ADVICE),
+  *check(view) {
+    if (view.config === null) return
+    let count = 0
+    for (const problem of problemsOf(view, view.config)) yield toFinding(view, problem, ++count <= MOST_REPAIRED)
+  },
+}
+
+function* problemsOf(view: ConfigView, config: ModelConfig): Generator<ConfigProblem> {
+  const { normalized, context } = view
+  if (normalized === null && isEnsembleFragment(config)) return // which blocks are missing is said by judgement-ensemble.ts
+  if (normalized === null && context.modelName !== null) yield unknownBackend(view, config)
+  // Without a folder nobody knows the backend; the rest is checked as for a backend of one's own.
+  const checked = normalized ?? normalizeModelConfig({ ...config, name: view.modelName, backend: config.backend === '' ? 'custom' : config.backend })
+  for (const problem of configProblems(checked, { checkInputsAndOutputs: true })) yield problem
+  if (config.ensemble_scheduling === undefined) yield* groupProblems(view, config, checked)
+  const sequences = config.sequence_batching as unknown as SequenceBatching | undefined
+  if (sequences === undefined) return
+  yield* sequenceStateProblems(sequences)
+  yield* stateFileProblems(view, sequences)
+}
+
+/** Copied from a page that shows the scheduling only. */
+function isEnsembleFragment(config: ModelConfig): boolean {
+  return config.ensemble_scheduling !== undefined && config.platform === '' && config.backend === ''
+}
+
+function unknownBackend(view: ConfigView, config: ModelConfig): ConfigProblem {
+  let text = ''
+  try {
+    inferBackend(config, view.modelName, firstVersionEntries(view.context))
+  } catch (error) {
+    text = error instanceof Error ? error.message : String(error)
+  }
+  return { code: 'backend-unknown', path: ['backend'], text }
+}
+
+function* groupProblems(view: ConfigView, config: ModelConfig, checked: ModelConfig): Generator<ConfigProblem> {
+  const groups = config.instance_group.map((group, index) => ({ ...group, name: group.name === '' ? `${view.modelName}_${index}` : group.name }))
+  const gpuCount = view.context.machine?.gpuCount ?? 0
+  for (const problem of instanceGroupProblems({ ...checked, instance_group: groups }, { gpuCount })) {
+    const index = problem.path[1]
+    const isAutomatic = typeof index === 'number' && groups[index]?.kind === 'KIND_AUTO'
+    if (CHECKED_ELSEWHERE.includes(problem.code) || (problem.code === 'unknown-instance-kind' && isAutomatic)) continue
+    if (problem.code === 'gpus-without-gpu-kind' && isNpuBackend(checked.backend)) continue
+    yield problem
+  }
+}
+
+interface InitialStateFile { readonly data_type: string; readonly dims: readonly number[]; readonly data_file?: string }
+
+/** Raw bytes of an initial state against its shape, where the folder is known. */
+function* stateFileProblems({ context }: ConfigView, sequences: SequenceBatching): Generator<ConfigProblem> {
+  for (const [index, state] of sequences.state.entries()) {
+    for (const [position, initial] of (state.initial_state as readonly InitialStateFile[]).entries()) {
+      const file = initial.data_file ?? ''
+      const size = context.files[`initial_state/${file}`]
+      const bytesEach = Object.values(DATA_TYPES).find((type) => type.configName === initial.data_type)?.byteSize ?? 0
+      const expected = initial.dims.reduce((product, dim) => product * Math.max(0, dim), 1) * bytesEach
+      if (file === '' || size === undefined || bytesEach === 0 || size >= expected) continue
+      yield {
+        code: 'initial-state-file-short', path: ['sequence_batching', 'state', index, 'initial_state', position, 'data_file'], facts: { size, expected },
+        // The space is missing in Triton's text too.
+        text: `initial_state setting expects ${expected} bytes, but the data provided from ${file}only has ${size} bytes.`,
+      }
+    }
+  }
+}
+
+function toFinding(view: ConfigView, problem: ConfigProblem, isRepaired: boolean): Finding {
+  const advice = ADVICE[problem.code]
+  const fill = (template: string): string => template.replace(/\{(\w+)\}/g, (whole, name: string) => (problem.facts?.[name] === undefined ? whole : String(problem.facts[name])))
+  return {
+    code: problem.code,
+    severity: advice?.severity ?? 'error',
+    path: problem.path,
+    message: { en: fill(advice?.en ?? problem.text), 'zh-CN': fill(advice?.zh ?? problem.text) },
+    serverText: problem.text,
+    fixes: isRepaired ? (advice?.fixes?.(view, problem) ?? []) : [],
+  }
+}
+
+export const TRITON_RULES: readonly ConfigRule[] = [VALIDATION]

@@ -1,26 +1,26 @@
 /** A name that its message does not have: where it belongs, or what was meant. */
 import type { ConfigFix, TextEdit } from '../../contract/config-language.ts'
-import { insertItem, removal, setField, applyEdits } from '../config-edit.ts'
+import { applyEdits, insertItem, removal, setField, smallestChange } from '../config-edit.ts'
 import type { ConfigPath, ConfigValue } from '../config-edit.ts'
 import { messageFromTree } from '../config-message.ts'
-import { fieldSpan } from '../config-path.ts'
+import { elementsNamed, fieldSpan } from '../config-path.ts'
 import { MODEL_CONFIG_SCHEMA, mapValueField } from '../config-schema.ts'
 import type { FieldSchema, MessageSchema } from '../config-schema.ts'
-import { smallestChange } from '../config-edit.ts'
 import { parsePbtxt } from '../pbtxt-parser.ts'
 import type { PbtxtError, PbtxtField, PbtxtMessage, PbtxtTree } from '../pbtxt-tree.ts'
 import { didYouMean } from './did-you-mean.ts'
 import { otherFix, preferredFix, say } from './rule.ts'
 import type { Finding } from './rule.ts'
 import { loggedText } from './syntax-analysis.ts'
-import type { FieldPlace } from './syntax-analysis.ts'
+import type { FieldPlace, SyntaxAnalysis } from './syntax-analysis.ts'
 
 /** `maxBatchSize`, `MaxBatchSize`, `MAX-BATCH-SIZE`: all `max_batch_size`. */
 function snakeCase(name: string): string {
   return name.replace(/([a-z0-9])([A-Z])/g, '$1_$2').replaceAll('-', '_').toLowerCase()
 }
 
-export function unknownField(tree: PbtxtTree, error: PbtxtError, place: FieldPlace): Finding {
+export function unknownField(analysis: SyntaxAnalysis, error: PbtxtError, place: FieldPlace): Finding {
+  const { tree } = analysis
   const { field, message } = place
   const name = field.nameTokens[0]
   const span = { start: error.offset, end: error.offset + error.length }
@@ -38,7 +38,7 @@ export function unknownField(tree: PbtxtTree, error: PbtxtError, place: FieldPla
       fixes: [rename(plain)],
     }
   }
-  return belongsOutside(tree, field, place, span, serverText) ?? belongsInside(tree, field, message, place, span, serverText)
+  return belongsOutside(analysis, field, place, span, serverText) ?? belongsInside(analysis, field, message, place, span, serverText)
     ?? misspelt(tree, field, own, rename, span, serverText)
 }
 
@@ -64,45 +64,43 @@ function misspelt(
   }
 }
 
-/** The name of the field whose value a message is; empty for the file. */
-function nameOf(message: PbtxtMessage, around: readonly PbtxtMessage[]): string {
-  const [outer] = around
-  return outer?.fields.find((field) => field.values.includes(message))?.name ?? ''
+/** The field whose value a message is; undefined for the file. */
+function ownerOf({ valuesByStart }: SyntaxAnalysis, message: PbtxtMessage): PbtxtField | undefined {
+  return message.open === null ? undefined : valuesByStart.get(message.start)?.field
 }
 
-function pathTo(message: PbtxtMessage, around: readonly PbtxtMessage[]): ConfigPath {
+function pathTo(analysis: SyntaxAnalysis, message: PbtxtMessage, around: readonly PbtxtMessage[]): ConfigPath {
   const [outer, ...rest] = around
-  if (outer === undefined) return []
-  const before = pathTo(outer, rest)
-  const field = outer.fields.find((candidate) => candidate.values.includes(message))
-  if (field === undefined) return before
+  const field = ownerOf(analysis, message)
+  if (outer === undefined || field === undefined) return []
+  const before = pathTo(analysis, outer, rest)
   if (field.schema?.isRepeated !== true) return [...before, field.name]
-  const elements = outer.fields.filter((candidate) => candidate.name === field.name).flatMap((candidate) => [...candidate.values])
-  return [...before, field.name, elements.indexOf(message)]
+  return [...before, field.name, elementsNamed(outer, field.name).findIndex((element) => element.value === message)]
 }
 
 /** `max_batch_size` in `dynamic_batching`: the file's. */
-function belongsOutside(tree: PbtxtTree, field: PbtxtField, { message, around }: FieldPlace, span: { start: number; end: number }, serverText: string): Finding | null {
+function belongsOutside(analysis: SyntaxAnalysis, field: PbtxtField, { message, around }: FieldPlace, span: { start: number; end: number }, serverText: string): Finding | null {
+  const { tree } = analysis
   const level = around.findIndex((candidate) => candidate.schema?.byName.has(field.name) === true)
   const home = around[level]
   const schema = home?.schema?.byName.get(field.name)
   if (home === undefined || schema === undefined) return null
   const isTop = home.open === null
-  const where = nameOf(home, around.slice(level + 1))
-  const existing = home.fields.find((candidate) => candidate.name === field.name)
+  const where = ownerOf(analysis, home)?.name ?? ''
+  const existing = elementsNamed(home, field.name)[0]?.field
   const remove: TextEdit = removal(tree.text, field.start, field.end)
   const isSame = existing !== undefined && bodyText(tree, existing) === bodyText(tree, field)
   const fixes: ConfigFix[] = []
   if (existing !== undefined && !schema.isRepeated) {
     fixes.push(preferredFix(isSame ? 'Remove it: it is set there already' : `Remove it and keep the value set there`, isSame ? '删除：那里已有相同的值' : '删除，保留那里的值', [remove]))
   }
-  const move = moveEdits(tree, field, schema, pathTo(home, around.slice(level + 1)), remove)
+  const move = moveEdits(tree, field, schema, pathTo(analysis, home, around.slice(level + 1)), remove)
   if (move !== null && !isSame) {
     const title: [string, string] = isTop ? ['Move it to the top level', '移到顶层'] : [`Move it to ${where}`, `移到 ${where}`]
     fixes.push(fixes.length === 0 ? preferredFix(...title, move) : otherFix(...title, move))
   }
   if (fixes.length === 0) fixes.push(otherFix('Remove the field', '删除该字段', [remove]))
-  const inner = nameOf(message, around)
+  const inner = ownerOf(analysis, message)?.name ?? ''
   return {
     code: 'misplaced-field', severity: 'error', span, serverText, fixes,
     message: isTop
@@ -112,7 +110,8 @@ function belongsOutside(tree: PbtxtTree, field: PbtxtField, { message, around }:
 }
 
 /** `preferred_batch_size` at the top level: of `dynamic_batching`. */
-function belongsInside(tree: PbtxtTree, field: PbtxtField, message: PbtxtMessage, place: FieldPlace, span: { start: number; end: number }, serverText: string): Finding | null {
+function belongsInside(analysis: SyntaxAnalysis, field: PbtxtField, message: PbtxtMessage, place: FieldPlace, span: { start: number; end: number }, serverText: string): Finding | null {
+  const { tree } = analysis
   const homes = (message.schema?.fields ?? []).filter((candidate) =>
     candidate.type.kind === 'message' && mapValueField(candidate) === undefined && candidate.type.message.byName.has(field.name))
   const present = homes.filter((home) => message.fields.some((candidate) => candidate.name === home.name))
@@ -121,7 +120,7 @@ function belongsInside(tree: PbtxtTree, field: PbtxtField, message: PbtxtMessage
   const schema = home.type.message.byName.get(field.name)
   if (schema === undefined) return null
   const path: ConfigPath = home.isRepeated ? [home.name, 0] : [home.name]
-  const move = moveEdits(tree, field, schema, [...pathTo(message, place.around), ...path], removal(tree.text, field.start, field.end))
+  const move = moveEdits(tree, field, schema, [...pathTo(analysis, message, place.around), ...path], removal(tree.text, field.start, field.end))
   const isSure = present.length === 1 || homes.length === 1
   const title: [string, string] = [`Move it into ${home.name}`, `移到 ${home.name} 里`]
   return {
@@ -136,8 +135,19 @@ function bodyText(tree: PbtxtTree, field: PbtxtField): string {
   return tree.text.slice(start, end).replace(/\s+/g, '')
 }
 
+/** A move parses the text anew; a text full of misplaced fields gets moves for the first ones only. */
+const MOST_PARSED_CHARACTERS = 4_000_000
+const parsedCharacters = new WeakMap<PbtxtTree, number>()
+
+function mayParse(tree: PbtxtTree): boolean {
+  const parsed = (parsedCharacters.get(tree) ?? 0) + tree.text.length
+  parsedCharacters.set(tree, parsed)
+  return parsed <= MOST_PARSED_CHARACTERS || parsed === tree.text.length
+}
+
 /** Takes the field out and sets it anew under `home`; null where its value does not fit there. */
 function moveEdits(tree: PbtxtTree, field: PbtxtField, schema: FieldSchema, home: ConfigPath, remove: TextEdit): TextEdit[] | null {
+  if (!mayParse(tree)) return null
   const { start, end } = fieldSpan(field)
   // The value is read as the home's field reads it.
   const parent: MessageSchema = { fullName: 'inference.ModelConfig', fields: [schema], byName: new Map([[schema.name, schema]]), isMapEntry: false }
