@@ -39,7 +39,7 @@ export function ConfigForm() {
     select(path)
   }
   return (
-    <section className="npu-card npu-form" aria-label={t('title')} data-testid="config-form">
+    <div className="npu-form" role="form" aria-label={t('title')} data-testid="config-form">
       <FormHead />
       <div className="npu-form-body" ref={body} onFocus={onFocus} tabIndex={-1}>
         <FileProblems />
@@ -55,7 +55,7 @@ export function ConfigForm() {
         <NothingFound />
       </div>
       <HelpLine />
-    </section>
+    </div>
   )
 }
 
@@ -66,7 +66,7 @@ function FormHead() {
   const count = changedCount(document)
   return (
     <div className="npu-form-head">
-      <Input className="npu-form-search" contentBefore={<SearchIcon />} value={query} placeholder={t('find')} aria-label={t('find')} type="search" data-testid="config-form-find" onChange={(_event, { value }) => setQuery(value)} onKeyDown={(event) => { if (event.key === 'Escape') setQuery('') }} />
+      <Input className="npu-form-search" contentBefore={<SearchIcon />} value={query} placeholder={t('find')} aria-label={t('find')} type="search" data-own-undo data-testid="config-form-find" onChange={(_event, { value }) => setQuery(value)} onKeyDown={(event) => { if (event.key === 'Escape') setQuery('') }} />
       <Segmented label={t('scope')} value={scope} onChange={setScope} options={[{ value: 'all', label: t('scopeAll') }, { value: 'set', label: t('scopeSet') }, { value: 'changed', label: t('scopeChanged', { count }) }]} />
     </div>
   )

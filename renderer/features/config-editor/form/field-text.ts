@@ -2,10 +2,13 @@
 import { useTranslation } from 'react-i18next'
 import type { LocalizedText } from '../../../../server-core/contract/config-language.ts'
 import type { ConfigPath } from '../../../../server-core/model-config/config-path.ts'
+import { docAtPath } from '../../../../server-core/model-config/field-docs.ts'
+import { localized } from '../../../lib/localized-text.ts'
+import { KNOWN_PARAMETERS } from '../known-parameters.ts'
 
 export interface FieldText {
   label(path: ConfigPath): string
-  /** '' where nothing is known. */
+  /** Meaning, default and who uses it; '' where nothing is known. */
   help(path: ConfigPath): string
   /** What the search looks at beside the name. */
   words(path: ConfigPath): string
@@ -14,7 +17,6 @@ export interface FieldText {
 
 export function useFieldText(): FieldText {
   const { t, i18n } = useTranslation('config-form')
-  const language = i18n.language === 'zh-CN' ? 'zh-CN' : 'en'
   const label = (path: ConfigPath): string => {
     const names = path.filter((step) => typeof step === 'string').filter((name) => name !== 'value')
     const name = names.at(-1) ?? ''
@@ -22,6 +24,18 @@ export function useFieldText(): FieldText {
     if (owner !== undefined && i18n.exists(`config-form:label.${owner}-${name}`)) return t(`label.${owner}-${name}`)
     return i18n.exists(`config-form:label.${name}`) ? t(`label.${name}`) : name
   }
-  const help = (): string => ''
-  return { label, help, words: (path) => label(path), local: (text) => text[language] }
+  const help = (path: ConfigPath): string => {
+    const [top, entry] = path
+    if (top === 'parameters' && typeof entry === 'object') {
+      const known = KNOWN_PARAMETERS.find(({ key }) => key === entry.key || key.replace(/^(graph|session)\./, '') === entry.key.replace(/^(graph|session)\./, ''))
+      if (known !== undefined) return localized(known.meaning)
+    }
+    const doc = docAtPath(path)
+    return doc === null ? '' : t('help', { meaning: localized(doc.meaning), default: localized(doc.default), usedBy: localized(doc.usedBy) })
+  }
+  const words = (path: ConfigPath): string => {
+    const doc = docAtPath(path)
+    return `${label(path)} ${doc === null ? '' : localized(doc.meaning)}`
+  }
+  return { label, help, words, local: localized }
 }

@@ -1,6 +1,6 @@
 /** A row of the form: label with Triton's name, control, and below it what is wrong. Locked where only the text can say what is meant. */
 import { Button, Tooltip } from '@fluentui/react-components'
-import { useId } from 'react'
+import { Fragment, useId } from 'react'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { ConfigDiagnostic } from '../../../../server-core/contract/config-language.ts'
@@ -9,13 +9,14 @@ import { CloseIcon, FixIcon, InfoIcon } from '../../../components/icons.tsx'
 import { StateMark } from '../../../components/state-pill.tsx'
 import { applyEdits, useConfigDocument } from '../config-document.ts'
 import { edit, removing } from './form-actions.ts'
-import { useFieldState } from './field-state.ts'
+import { treeOfText, useFieldState } from './field-state.ts'
 import type { FieldState } from './field-state.ts'
 import { useFieldText } from './field-text.ts'
 import type { Lock } from './form-tree.ts'
 import { valueAt } from './form-tree.ts'
+import { findField } from '../../../../server-core/model-config/config-edit.ts'
 import { useIsShown } from './form-filter.tsx'
-import { showInText } from './show-in-text.ts'
+import { showPathInText } from '../editor-view-store.ts'
 
 export interface ControlNames {
   /** Id of the label, for `aria-labelledby`. */
@@ -55,6 +56,7 @@ export function FieldRow({ path, label, name, isAlwaysShown = false, isKept = fa
       <div className="npu-form-value">
         <div className="npu-form-control">
           {state.lock !== null ? <LockedField path={path} lock={state.lock} /> : children({ labelId, describedBy: state.diagnostics.length > 0 ? `${id}-findings` : undefined, isWrong: errors })}
+          {state.lock === null && state.isChanged && <Was path={path} />}
           {state.lock === null && state.isWritten && !isKept && <RemoveButton path={path} human={human} />}
         </div>
         {note !== undefined && <div className="npu-secondary npu-form-note">{note}</div>}
@@ -73,9 +75,25 @@ function FieldLabel({ id, human, name, isChanged, help }: { readonly id: string;
   return (
     <div className="npu-form-label">
       {help === '' ? label : <Tooltip content={help} relationship="inaccessible" withArrow positioning="above-start">{label}</Tooltip>}
-      {name !== '' && <code className="npu-form-name">{name}</code>}
+      {name !== '' && <FieldName name={name} />}
     </div>
   )
+}
+
+/** Triton's name; long ones break between their words. */
+export function FieldName({ name }: { readonly name: string }) {
+  return <code className="npu-form-name">{name.split(/(?<=[_.])/).map((word, index) => <Fragment key={index}>{word}<wbr /></Fragment>)}</code>
+}
+
+/** What a changed field was in the saved file. */
+function Was({ path }: { readonly path: ConfigPath }) {
+  const { t } = useTranslation('config-form')
+  const savedText = useConfigDocument((state) => state.savedText)
+  const saved = treeOfText(savedText ?? '')
+  const isEntry = typeof path.at(-1) === 'object' && path.length === 2
+  const value = valueAt(saved, isEntry ? [...path, 'value', 'string_value'] : path)
+  if (value?.kind !== 'scalar' || value.value === null || String(value.value).length > 24) return null
+  return <span className="npu-quiet npu-small-text">{t('was', { value: String(value.value) })}</span>
 }
 
 /** A dot with a word: the field is not as in the saved file. */
@@ -97,14 +115,14 @@ function RemoveButton({ path, human }: { readonly path: ConfigPath; readonly hum
 export function LockedField({ path, lock }: { readonly path: ConfigPath; readonly lock: Lock }) {
   const { t } = useTranslation('config-form')
   const tree = useConfigDocument((state) => state.tree)
-  const value = valueAt(tree, path)
-  const written = value === null ? '' : tree.text.slice(value.start, value.end).split(/\r?\n/).slice(0, 3).join(' ').slice(0, 80)
+  const span = findField(tree, path)
+  const written = span === null ? '' : tree.text.slice(span.start, span.end).replace(/\s+/g, ' ').slice(0, 80)
   return (
     <div className="npu-form-locked">
-      <span className="npu-small-text"><StateMark kind="failed" isDecoration /> {t('locked', { line: lock.error.line })}</span>
+      <span className="npu-small-text npu-form-why"><StateMark kind="failed" isDecoration /><span>{t('locked', { line: lock.error.line })}</span></span>
       {written !== '' && <code className="npu-cut" title={written}>{written}</code>}
       <span className="npu-secondary npu-mono">{lock.error.message}</span>
-      <button type="button" className="npu-link" onClick={() => showInText(lock.path)}>{t('showInText')}</button>
+      <button type="button" className="npu-link" onClick={() => showPathInText(lock.path)}>{t('showInText')}</button>
     </div>
   )
 }

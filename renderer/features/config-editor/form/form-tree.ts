@@ -156,13 +156,42 @@ export interface Lock {
   readonly error: PbtxtError
 }
 
-/** One lock per error that lies in a known field: the deepest field around it. Errors outside every field lock nothing. */
+/**
+ * One lock per error that lies in a known field: the deepest field around it. A bracket that is never closed locks what it opens; the error
+ * about it stands further down, at a field that is innocent. Errors outside every field lock nothing.
+ */
 export function locksOf(tree: PbtxtTree, errors: readonly PbtxtError[]): readonly Lock[] {
-  return errors.flatMap((error) => {
-    if (error.code === 'unknown-field') return []
-    const path = pathAt(tree, error.offset)
-    return path.length === 0 ? [] : [{ path: knownPart(path), error }]
-  }).filter(({ path }) => path.length > 0)
+  const rest = errors.filter(({ code }) => code !== 'unknown-field')
+  const locks: Lock[] = []
+  for (const { path, end } of unclosed(tree)) {
+    const index = rest.findIndex(({ offset }) => offset >= end)
+    const [error] = index < 0 ? [] : rest.splice(index, 1)
+    if (error !== undefined) locks.push({ path, error })
+  }
+  for (const error of rest) {
+    const path = knownPart(pathAt(tree, error.offset))
+    if (path.length > 0) locks.push({ path, error })
+  }
+  return locks
+}
+
+/** What is opened and never closed, inner before outer. */
+function unclosed(tree: PbtxtTree): readonly { readonly path: ConfigPath; readonly end: number }[] {
+  const found: { path: ConfigPath; end: number }[] = []
+  const walk = (message: PbtxtMessage, path: ConfigPath): void => {
+    for (const field of message.fields) {
+      if (field.schema === null) continue
+      for (const value of field.values) {
+        if (value.kind !== 'message') continue
+        const valuePath: ConfigPath = field.schema.isRepeated ? [...path, field.name, stepOf(message, field, value)] : [...path, field.name]
+        walk(value, valuePath)
+        if (value.open !== null && value.close === null) found.push({ path: valuePath, end: value.end })
+      }
+      if (field.list !== null && field.list.close === null) found.push({ path: [...path, field.name], end: field.values.at(-1)?.end ?? field.list.open.offset })
+    }
+  }
+  walk(tree.root, [])
+  return found
 }
 
 /** The path up to, not including, its first unknown field. */

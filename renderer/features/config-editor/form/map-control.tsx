@@ -1,6 +1,6 @@
 /** Maps as rows of key and value; values that are messages open below their key. */
 import { Button, Input } from '@fluentui/react-components'
-import { useState } from 'react'
+import { useId, useState } from 'react'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { renameMapKey } from '../../../../server-core/model-config/config-edit.ts'
@@ -12,11 +12,12 @@ import { AddIcon, CloseIcon } from '../../../components/icons.tsx'
 import { useConfigDocument } from '../config-document.ts'
 import { readNumber } from './list-text.ts'
 import { edit, removingEntry, setting, settingEntry } from './form-actions.ts'
-import { ChangedMark, Findings, GroupState, LockedField } from './form-field.tsx'
+import { ChangedMark, FieldName, Findings, GroupState, LockedField } from './form-field.tsx'
 import { useShownFields } from './form-filter.tsx'
 import { useFieldState } from './field-state.ts'
 import { useFieldText } from './field-text.ts'
 import { mapEntries, messageAt, textAt } from './form-tree.ts'
+import { knownParameters } from '../known-parameters.ts'
 import { MessageFields } from './schema-fields.tsx'
 
 interface MapControlProps {
@@ -35,6 +36,7 @@ export function MapControl({ path, field, exceptKeys = [], valuePath = ['value']
   const tree = useConfigDocument((state) => state.tree)
   const isShown = useShownFields()
   const { isChanged } = useFieldState(path, true)
+  const keysId = useId()
   const valueField = mapValueField(field)
   if (valueField === undefined || (!isHeadless && !isShown(path))) return null
   const parent = path.length === 1 ? tree.root : messageAt(tree, path.slice(0, -1))
@@ -43,7 +45,8 @@ export function MapControl({ path, field, exceptKeys = [], valuePath = ['value']
   const isText = valueField.type.kind !== 'message' || valuePath.length > 1
   return (
     <div className="npu-form-group" role="group" aria-label={field.name} data-path={JSON.stringify(path)}>
-      {!isHeadless && <div className="npu-form-group-head"><b>{text.label(path)}</b><ChangedMark isChanged={isChanged} /><code className="npu-form-name">{field.name}</code><span className="npu-quiet">{keys.length === 0 ? t('noItems') : keys.length}</span></div>}
+      {isText && field.name === 'parameters' && <KnownKeys id={keysId} taken={all} />}
+      {!isHeadless && <div className="npu-form-group-head"><b>{text.label(path)}</b><ChangedMark isChanged={isChanged} /><FieldName name={field.name} /><span className="npu-quiet">{keys.length === 0 ? t('noItems') : keys.length}</span></div>}
       <GroupState path={path}>{() => (
         <>
           {keys.map((key, index) => (
@@ -51,7 +54,7 @@ export function MapControl({ path, field, exceptKeys = [], valuePath = ['value']
               {valueField.type.kind === 'message' && !isText ? <div className="npu-form-nested"><MessageFields path={[...path, { key }, 'value']} schema={valueField.type.message} /></div> : null}
             </EntryRow>
           ))}
-          <NewEntry path={path} field={field} taken={all} emptyValue={valueField.type.kind === 'message' ? (isText ? { string_value: '' } : {}) : ''} />
+          <NewEntry path={path} field={field} taken={all} keysId={keysId} emptyValue={valueField.type.kind === 'message' ? (isText ? { string_value: '' } : {}) : ''} />
         </>
       )}</GroupState>
     </div>
@@ -64,6 +67,8 @@ function EntryRow({ path, entryKey, taken, valuePath, children }: { readonly pat
   const entryPath: ConfigPath = [...path, { key: entryKey }]
   const state = useFieldState(entryPath, valuePath === undefined)
   const fullValuePath: ConfigPath = [...entryPath, ...(valuePath ?? [])]
+  const id = useId()
+  const choices = path[0] === 'parameters' ? knownParameters(textAt(tree, ['backend'])).find(({ key }) => key === entryKey)?.values ?? [] : []
   const [draftKey, setDraftKey] = useState<string | null>(null)
   const isTaken = draftKey !== null && draftKey !== entryKey && taken.includes(draftKey)
   const rename = (): void => {
@@ -76,14 +81,15 @@ function EntryRow({ path, entryKey, taken, valuePath, children }: { readonly pat
         ? <div className="npu-row"><code>{entryKey}</code><LockedField path={entryPath} lock={state.lock} /></div>
         : (
           <div className="npu-form-entry-row">
-            <Input className="npu-form-mono" value={draftKey ?? entryKey} aria-label={t('keyOf', { field: String(path.at(-1)) })} aria-invalid={isTaken} input={{ spellCheck: false }} onChange={(_event, { value }) => setDraftKey(value)} onBlur={rename} onKeyDown={(event) => { if (event.key === 'Enter') rename() }} />
+            <Input className="npu-form-mono" value={draftKey ?? entryKey} aria-label={t('keyOf', { field: String(path.at(-1)) })} aria-invalid={isTaken} data-own-undo input={{ spellCheck: false }} onChange={(_event, { value }) => setDraftKey(value)} onBlur={rename} onKeyDown={(event) => { if (event.key === 'Enter') rename() }} />
             {valuePath !== undefined
-              ? <Input className="npu-form-mono npu-form-entry-value" value={textAt(tree, fullValuePath)} aria-label={t('valueOf', { key: entryKey })} input={{ spellCheck: false }} onChange={(_event, { value }) => edit(setting(fullValuePath, value))} />
+              ? <Input className="npu-form-mono npu-form-entry-value" value={textAt(tree, fullValuePath)} aria-label={t('valueOf', { key: entryKey })} input={{ spellCheck: false, list: `${id}-values` }} onChange={(_event, { value }) => edit(setting(fullValuePath, value))} />
               : <span className="npu-grow" />}
             <ChangedMark isChanged={state.isChanged} />
             <IconButton icon={<CloseIcon />} isRowAction label={t('removeItem', { item: entryKey })} onClick={() => edit(removingEntry(path, entryKey))} />
           </div>
         )}
+      <datalist id={`${id}-values`}>{choices.map((choice) => <option key={choice} value={choice} />)}</datalist>
       {isTaken && <span className="npu-form-problem" role="alert">{t('problem.taken', { key: draftKey })}</span>}
       <Findings diagnostics={state.diagnostics} />
       {state.lock === null && children}
@@ -91,7 +97,7 @@ function EntryRow({ path, entryKey, taken, valuePath, children }: { readonly pat
   )
 }
 
-function NewEntry({ path, field, taken, emptyValue }: { readonly path: ConfigPath; readonly field: FieldSchema; readonly taken: readonly string[]; readonly emptyValue: string | Record<string, string> }) {
+function NewEntry({ path, field, taken, keysId, emptyValue }: { readonly path: ConfigPath; readonly field: FieldSchema; readonly taken: readonly string[]; readonly keysId: string; readonly emptyValue: string | Record<string, string> }) {
   const { t } = useTranslation('config-form')
   const text = useFieldText()
   const [key, setKey] = useState('')
@@ -107,9 +113,16 @@ function NewEntry({ path, field, taken, emptyValue }: { readonly path: ConfigPat
   }
   return (
     <div className="npu-form-entry-row npu-form-entry-new">
-      <Input className="npu-form-mono" value={key} placeholder={t('newKey')} aria-label={t('newKeyOf', { field: text.label(path) })} aria-invalid={isBad || isTaken} input={{ spellCheck: false }} onChange={(_event, { value }) => setKey(value)} onKeyDown={(event) => { if (event.key === 'Enter') add() }} />
+      <Input className="npu-form-mono" value={key} placeholder={t('newKey')} aria-label={t('newKeyOf', { field: text.label(path) })} aria-invalid={isBad || isTaken} data-own-undo input={{ spellCheck: false, list: keysId }} onChange={(_event, { value }) => setKey(value)} onKeyDown={(event) => { if (event.key === 'Enter') add() }} />
       <Button className="npu-small" size="small" icon={<AddIcon />} disabledFocusable={!canAdd} aria-label={t('addField', { field: text.label(path) })} onClick={add}>{t('add')}</Button>
       {(isBad || isTaken) && <span className="npu-form-problem" role="alert">{isBad ? t('problem.not-a-number', { part: key }) : t('problem.taken', { key })}</span>}
     </div>
   )
+}
+
+/** What the backend is known to read, to choose from while a key is typed. */
+function KnownKeys({ id, taken }: { readonly id: string; readonly taken: readonly string[] }) {
+  const backend = useConfigDocument((state) => textAt(state.tree, ['backend']))
+  const { local } = useFieldText()
+  return <datalist id={id}>{knownParameters(backend).filter(({ key }) => !taken.includes(key)).map(({ key, meaning }) => <option key={key} value={key}>{local(meaning)}</option>)}</datalist>
 }

@@ -14,7 +14,7 @@ import { MapControl } from './map-control.tsx'
 import { npuKeys } from './npu-options.ts'
 import { isNpuBackend } from './placement.ts'
 import { SchemaField } from './schema-fields.tsx'
-import { showInText } from './show-in-text.ts'
+import { showPathInText } from '../editor-view-store.ts'
 
 export function GeneratedSections() {
   const { t } = useTranslation('config-form')
@@ -69,7 +69,7 @@ export function UnknownSection() {
           <div className="npu-form-locked">
             <code className="npu-cut">{path.filter((step) => typeof step !== 'object').join('.')}</code>
             <code className="npu-cut npu-quiet">{tree.text.slice(field.start, field.end).replace(/\s+/g, ' ').slice(0, 80)}</code>
-            <button type="button" className="npu-link" onClick={() => showInText(path)}>{t('showInText')}</button>
+            <button type="button" className="npu-link" onClick={() => showPathInText(path)}>{t('showInText')}</button>
           </div>
           <Findings diagnostics={placed.filter((one) => isSamePath(one.path, path)).map(({ diagnostic }) => diagnostic)} />
         </div>

@@ -10,7 +10,7 @@ import { IconButton } from '../../../components/icon-button.tsx'
 import { useConfigDocument } from '../config-document.ts'
 import { controlKind } from './control-kind.ts'
 import { edit, inserting, removing, removingItem, setting } from './form-actions.ts'
-import { ChangedMark, FieldRow, GroupState } from './form-field.tsx'
+import { ChangedMark, FieldName, FieldRow, GroupState } from './form-field.tsx'
 import { useShownFields } from './form-filter.tsx'
 import { useFieldText } from './field-text.ts'
 import { useFieldState } from './field-state.ts'
@@ -107,7 +107,7 @@ function GroupHead({ path }: { readonly path: ConfigPath }) {
   const { isWritten, isChanged } = useFieldState(path, true)
   return (
     <div className="npu-form-group-head">
-      <b>{text.label(path)}</b><ChangedMark isChanged={isChanged} /><code className="npu-form-name">{String(path.at(-1))}</code>
+      <b>{text.label(path)}</b><ChangedMark isChanged={isChanged} /><FieldName name={String(path.at(-1))} />
       <span className="npu-grow" />
       {isWritten
         ? <IconButton icon={<CloseIcon />} isRowAction label={t('removeField', { field: text.label(path) })} onClick={() => edit(removing(path))} />
@@ -129,7 +129,7 @@ export function GroupListField({ path, field }: { readonly path: ConfigPath; rea
   return (
     <div className="npu-form-group" role="group" aria-label={field.name} data-path={JSON.stringify(path)}>
       <div className="npu-form-group-head">
-        <b>{text.label(path)}</b><ChangedMark isChanged={isChanged} /><code className="npu-form-name">{field.name}</code><span className="npu-quiet">{count === 0 ? t('noItems') : count}</span>
+        <b>{text.label(path)}</b><ChangedMark isChanged={isChanged} /><FieldName name={field.name} /><span className="npu-quiet">{count === 0 ? t('noItems') : count}</span>
         <span className="npu-grow" />
         <Button className="npu-small" size="small" appearance="subtle" icon={<AddIcon />} aria-label={t('addField', { field: text.label(path) })} onClick={() => edit(inserting(path, count, {}))}>{t('add')}</Button>
       </div>

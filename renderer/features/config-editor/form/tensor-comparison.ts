@@ -65,9 +65,12 @@ export function unlisted(names: readonly string[], fileTensors: readonly FileTen
   return (fileTensors ?? []).filter(({ name }) => !names.includes(name))
 }
 
+/** Longer names of axes are an exporter's, not a person's. */
+const NAME_SHOWN = 12
+
 /** `[batch, 3, 224, 224]`; an axis that the file does not name is `?`. */
 export function shapeText(shape: readonly (number | string)[]): string {
-  return `[${shape.map((dim) => (dim === -1 ? '?' : dim)).join(', ')}]`
+  return `[${shape.map((dim) => (dim === -1 || (typeof dim === 'string' && dim.length > NAME_SHOWN) ? '?' : dim)).join(', ')}]`
 }
 
 /** The name most like `name`, or null where none is like it. */

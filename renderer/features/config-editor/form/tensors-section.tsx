@@ -10,7 +10,7 @@ import { StateMark } from '../../../components/state-pill.tsx'
 import { useConfigDocument } from '../config-document.ts'
 import { edit, inserting, removing, removingItem, setting } from './form-actions.ts'
 import type { EditStep } from './form-actions.ts'
-import { ChangedMark, FieldRow, Findings, GroupState, LockedField } from './form-field.tsx'
+import { ChangedMark, FieldName, FieldRow, Findings, GroupState, LockedField } from './form-field.tsx'
 import { useShownFields } from './form-filter.tsx'
 import { FormSection } from './form-section.tsx'
 import { useFieldState } from './field-state.ts'
@@ -62,7 +62,7 @@ function TensorList({ role, tensors }: { readonly role: Role; readonly tensors: 
   return (
     <div className="npu-tensor-list" role="group" aria-label={t(`tensor.${role}s`)} data-path={JSON.stringify(path)}>
       <div className="npu-form-group-head">
-        <b>{t(`tensor.${role}s`)}</b><code className="npu-form-name">{role}</code>
+        <b>{t(`tensor.${role}s`)}</b><FieldName name={role} />
         {count === 0 && <span className="npu-quiet npu-small-text">{t('tensor.fromFile')}</span>}
         <span className="npu-grow" />
         <Button className="npu-small" size="small" appearance="subtle" icon={<AddIcon />} onClick={() => edit(inserting(path, count, { name: '' }))}>{t(`tensor.add-${role}`)}</Button>
@@ -71,7 +71,7 @@ function TensorList({ role, tensors }: { readonly role: Role; readonly tensors: 
       {missing.length > 0 && (
         <p className="npu-tensor-missing npu-small-text">
           <span>{count === 0 ? t('tensor.inFile') : t('tensor.notListed')}</span>
-          {missing.map((tensor) => <button key={tensor.name} type="button" className="npu-form-chip" onClick={() => add([tensor])} title={t('tensor.addFromFile', { name: tensor.name })}><AddIcon /><span className="npu-mono">{tensor.name}</span> <span className="npu-quiet">{tensor.datatype ?? '?'} {shapeText(tensor.shape)}</span></button>)}
+          {missing.map((tensor) => <button key={tensor.name} type="button" className="npu-form-chip" onClick={() => add([tensor])} title={`${t('tensor.addFromFile', { name: tensor.name })}: [${tensor.shape.join(', ')}]`}><AddIcon /><span className="npu-mono">{tensor.name}</span> <span className="npu-quiet">{tensor.datatype ?? '?'} {shapeText(tensor.shape)}</span></button>)}
           {missing.length > 1 && <button type="button" className="npu-link" onClick={() => add(missing)}>{t('tensor.addAll')}</button>}
         </p>
       )}
@@ -143,7 +143,7 @@ function Compared({ comparison }: { readonly comparison: TensorComparison }) {
       const isTypeShown = comparison.kind === 'differs' && comparison.differences.includes('datatype')
       return (
         <span className={`npu-tensor-file npu-small-text${comparison.kind === 'match' ? ' npu-quiet' : ' npu-tensor-wrong'}`}>
-          {t('tensor.model')} <code>{isTypeShown ? `${file.datatype ?? '?'} ` : ''}{shapeText(file.shape)}</code>{' '}
+          {t('tensor.model')} <code title={`[${file.shape.join(', ')}]`}>{isTypeShown ? `${file.datatype ?? '?'} ` : ''}{shapeText(file.shape)}</code>{' '}
           {comparison.kind === 'match' ? <span role="img" aria-label={t('tensor.agrees')} title={t('tensor.agrees')}><StateMark kind="ready" isDecoration /></span> : <StateMark kind="failed" isDecoration />}
         </span>
       )
