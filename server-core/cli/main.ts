@@ -1,5 +1,6 @@
 /** The command `npu-console`. */
 import { toServerError } from '../server-error.ts'
+import { CONFIG_COMMAND_USAGE, configCommand } from './config-command.ts'
 import { HelpRequested, parseServeArguments, serveUsage } from './parse-arguments.ts'
 import { REPOSITORY_COMMANDS_USAGE, importCommand, sampleRepositoryCommand } from './repository-commands.ts'
 import { serve } from './serve.ts'
@@ -8,7 +9,7 @@ import { userDataDirectory } from './user-data-directory.ts'
 const USAGE = `Usage: npu-console <command>
 
   serve    start the inference server (npu-console serve --help lists its flags)
-${REPOSITORY_COMMANDS_USAGE}`
+${REPOSITORY_COMMANDS_USAGE}${CONFIG_COMMAND_USAGE}`
 
 const REPOSITORY_COMMANDS: Readonly<Record<string, typeof importCommand>> = { 'sample-repository': sampleRepositoryCommand, import: importCommand }
 
@@ -23,6 +24,12 @@ async function main(args: readonly string[]): Promise<number> {
       process.stderr.write(`npu-console ${command}: ${toServerError(error).message}\n`)
       return 1
     }
+  }
+  if (command === 'config') {
+    return configCommand(rest, process.env, {
+      print: (text) => { process.stdout.write(`${text}\n`) },
+      printError: (text) => { process.stderr.write(`${text}\n`) },
+    })
   }
   if (command !== 'serve') {
     process.stderr.write(command === undefined || command === '--help' ? USAGE : `unknown command '${command}'\n${USAGE}`)

@@ -50,7 +50,7 @@ export async function readPythonSignature(path: string, options: PythonSignature
   const answer = await runRecorder(resolve(path), options)
   if (answer === null) return { declared: null, namesInCode, reason: 'there is no python3 here to ask auto_complete_config' }
   if (answer.error !== undefined) throw new ServerError('INVALID_ARG', `'${path}' cannot describe itself: ${answer.error}`)
-  if (answer.config == null) return { declared: null, namesInCode, reason: 'model.py has no auto_complete_config' }
+  if (answer.config === undefined || answer.config === null) return { declared: null, namesInCode, reason: 'model.py has no auto_complete_config' }
   const { config } = answer
   const read = (role: 'input' | 'output'): PythonTensor[] => asList(config[role]).map((tensor) => readTensor(tensor, role, path))
   const maxBatchSize = config['max_batch_size']

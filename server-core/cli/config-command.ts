@@ -1,0 +1,210 @@
+/** `npu-console config ...`: checks, formats, generates and explains configs without a server. */
+import { parseArgs } from 'node:util'
+import type { ParseArgsOptionsConfig } from 'node:util'
+import type { ConfigDiagnostic, LocalizedText } from '../contract/config-language.ts'
+import { applyPreferredFixes } from '../model-config/apply-fixes.ts'
+import { checkConfig } from '../model-config/check-config.ts'
+import { applyEdits } from '../model-config/config-edit.ts'
+import { formatConfig } from '../model-config/format-config.ts'
+import { GENERATOR_BACKENDS, generateConfigFromFile } from '../model-config/generate-from-file.ts'
+import { toServerError } from '../server-error.ts'
+import { diffConfigs, explainConfig } from './config-explain.ts'
+import type { ConfigLanguage } from './config-explain.ts'
+import { contextOf, findConfigTargets, writeTarget } from './config-targets.ts'
+
+export const CONFIG_COMMAND_USAGE = `  config check [--json] [--syntax-only] [--fix] PATH...
+           say what is wrong with configs, and what repairs them
+  config format [--check] PATH...
+           indent and space configs; comments and order stay
+  config generate MODEL_FILE --backend NAME
+           print a config for a model file (backends: ${Object.keys(GENERATOR_BACKENDS).join(', ')})
+  config explain PATH...
+           say what each field means and what the server adds
+  config diff PATH [OTHER]
+           compare a config with what the server makes of it, or two configs with each other
+           A PATH is a config file, a model's folder or a whole repository. --language=en|zh-CN (default: from LANG).
+           Exit code: 0 clean, 1 errors found, 2 wrong usage.
+`
+
+export interface CommandOutput {
+  readonly print: (text: string) => void
+  readonly printError: (text: string) => void
+}
+
+/** A command line that cannot be meant. */
+class UsageError extends Error {}
+
+/**
+ * @param environment LC_ALL, LC_MESSAGES and LANG choose the language where `--language` does not
+ * @returns the exit code: 0 clean, 1 findings of severity error (or what could not be done), 2 usage
+ */
+export async function configCommand(args: readonly string[], environment: NodeJS.ProcessEnv, output: CommandOutput): Promise<number> {
+  const [verb, ...rest] = args
+  const command = verb !== undefined && Object.hasOwn(VERBS, verb) ? VERBS[verb] : undefined
+  try {
+    if (command === undefined) throw new UsageError(verb === undefined ? 'expected check, format, generate, explain or diff' : `unknown command 'config ${verb}'`)
+    const { values, positionals } = parse(rest, command.options)
+    return await command.run({ values, positionals, language: languageOf(values['language'], environment), ...output })
+  } catch (error) {
+    if (error instanceof UsageError) {
+      output.printError(`npu-console config: ${error.message}\n${CONFIG_COMMAND_USAGE}`)
+      return 2
+    }
+    const { kind, message } = toServerError(error)
+    output.printError(`npu-console config ${verb ?? ''}: ${message}`)
+    // A path that is not there is a wrong command line, not a finding.
+    return kind === 'NOT_FOUND' ? 2 : 1
+  }
+}
+
+interface Call extends CommandOutput {
+  readonly values: Readonly<Record<string, string | boolean | undefined>>
+  readonly positionals: readonly string[]
+  readonly language: ConfigLanguage
+}
+
+interface Verb {
+  readonly options: ParseArgsOptionsConfig
+  run(call: Call): Promise<number>
+}
+
+const VERBS: Readonly<Record<string, Verb>> = {
+  check: { options: { json: { type: 'boolean' }, 'syntax-only': { type: 'boolean' }, fix: { type: 'boolean' } }, run: check },
+  format: { options: { check: { type: 'boolean' } }, run: format },
+  generate: { options: { backend: { type: 'string' } }, run: generate },
+  explain: { options: {}, run: explain },
+  diff: { options: {}, run: diff },
+}
+
+function parse(args: readonly string[], options: ParseArgsOptionsConfig): Pick<Call, 'values' | 'positionals'> {
+  try {
+    const { values, positionals } = parseArgs({ args: [...args], options: { ...options, language: { type: 'string' } }, allowPositionals: true })
+    return { values: values as Call['values'], positionals }
+  } catch (cause) {
+    throw new UsageError(cause instanceof Error ? cause.message : String(cause), { cause })
+  }
+}
+
+function languageOf(given: string | boolean | undefined, environment: NodeJS.ProcessEnv): ConfigLanguage {
+  if (typeof given === 'string') {
+    if (/^zh([-_]cn|[-_]hans)?$/i.test(given)) return 'zh-CN'
+    if (/^en([-_]\w+)?$/i.test(given)) return 'en'
+    throw new UsageError(`--language is en or zh-CN, not '${given}'`)
+  }
+  const locale = [environment['LC_ALL'], environment['LC_MESSAGES'], environment['LANG']].find((value) => value !== undefined && value !== '') ?? ''
+  return /^zh/i.test(locale) ? 'zh-CN' : 'en'
+}
+
+async function targetsOf({ positionals }: Call): Promise<Awaited<ReturnType<typeof findConfigTargets>>> {
+  if (positionals.length === 0) throw new UsageError('which PATH?')
+  return findConfigTargets(positionals)
+}
+
+const SEVERITIES: Readonly<Record<ConfigDiagnostic['severity'], LocalizedText>> = {
+  error: { en: 'error', 'zh-CN': '错误' }, warning: { en: 'warning', 'zh-CN': '警告' }, info: { en: 'info', 'zh-CN': '提示' }, hint: { en: 'hint', 'zh-CN': '建议' },
+}
+
+async function check(call: Call): Promise<number> {
+  const { values, language, print } = call
+  const options = { syntaxOnly: values['syntax-only'] === true }
+  const found: { file: string; diagnostic: ConfigDiagnostic }[] = []
+  let applied = 0
+  const targets = await targetsOf(call)
+  for (const target of targets) {
+    const context = await contextOf(target)
+    let diagnostics = checkConfig(target.text, context, options)
+    if (values['fix'] === true && target.hash !== null) {
+      const fixed = applyPreferredFixes(target.text, context, options)
+      if (fixed.text !== target.text) await writeTarget(target, fixed.text)
+      diagnostics = fixed.diagnostics
+      applied += fixed.applied
+    }
+    found.push(...diagnostics.map((diagnostic) => ({ file: target.file, diagnostic })))
+  }
+  if (values['json'] === true) print(JSON.stringify(found.map(({ file, diagnostic }) => jsonFinding(file, diagnostic, language)), null, 2))
+  else {
+    for (const { file, diagnostic } of found) print(findingText(file, diagnostic, language))
+    print(summary(found.map(({ diagnostic }) => diagnostic), targets.length, applied, language))
+  }
+  return found.some(({ diagnostic }) => diagnostic.severity === 'error') ? 1 : 0
+}
+
+function jsonFinding(file: string, diagnostic: ConfigDiagnostic, language: ConfigLanguage): object {
+  const { line, column, endLine, endColumn, severity, code, message, fixes } = diagnostic
+  return {
+    file, line, column, endLine, endColumn, severity, code, message: message[language],
+    fixes: fixes.map(({ title, edits }) => ({ title: title[language], edits })),
+  }
+}
+
+function findingText(file: string, { line, column, severity, code, message, serverText, fixes }: ConfigDiagnostic, language: ConfigLanguage): string {
+  const lines = [`${file}:${line}:${column}: ${SEVERITIES[severity][language]}: ${message[language]} [${code}]`]
+  if (serverText !== undefined && serverText !== message[language]) lines.push(`    ${language === 'en' ? 'the server says' : '服务器报错'}: ${serverText}`)
+  for (const { title, isPreferred } of fixes) lines.push(`    ${language === 'en' ? 'fix' : '修复'}${isPreferred ? ' (--fix)' : ''}: ${title[language]}`)
+  return lines.join('\n')
+}
+
+function summary(diagnostics: readonly ConfigDiagnostic[], files: number, applied: number, language: ConfigLanguage): string {
+  const count = (severity: ConfigDiagnostic['severity']): number => diagnostics.filter((diagnostic) => diagnostic.severity === severity).length
+  const [errors, warnings, others] = [count('error'), count('warning'), count('info') + count('hint')]
+  if (language === 'zh-CN') return `${files} 个配置：${errors} 个错误，${warnings} 个警告，${others} 个提示${applied > 0 ? `；已修复 ${applied} 处` : ''}`
+  const plural = (number: number, word: string): string => `${number} ${word}${number === 1 ? '' : 's'}`
+  return `${plural(files, 'config')}: ${plural(errors, 'error')}, ${plural(warnings, 'warning')}, ${plural(others, 'hint')}${applied > 0 ? `; ${plural(applied, 'fix').replace('fixs', 'fixes')} applied` : ''}`
+}
+
+async function format(call: Call): Promise<number> {
+  const { values, language, print } = call
+  const isCheck = values['check'] === true
+  let unformatted = 0
+  for (const target of await targetsOf(call)) {
+    const edits = target.hash === null ? [] : formatConfig(target.text)
+    if (edits.length === 0) continue
+    unformatted++
+    if (!isCheck) await writeTarget(target, applyEdits(target.text, edits))
+    print(isCheck
+      ? `${target.file}: ${language === 'en' ? 'not formatted' : '未格式化'}`
+      : `${target.file}: ${language === 'en' ? 'formatted' : '已格式化'}`)
+  }
+  return isCheck && unformatted > 0 ? 1 : 0
+}
+
+async function generate({ values, positionals, print }: Call): Promise<number> {
+  const [file] = positionals
+  const backend = values['backend']
+  if (file === undefined || positionals.length > 1) throw new UsageError('generate takes one MODEL_FILE')
+  if (typeof backend !== 'string') throw new UsageError(`generate needs --backend NAME: ${Object.keys(GENERATOR_BACKENDS).join(', ')}`)
+  if (!Object.hasOwn(GENERATOR_BACKENDS, backend)) throw new UsageError(`no config can be made for the backend '${backend}': ${Object.keys(GENERATOR_BACKENDS).join(', ')}`)
+  print((await generateConfigFromFile(file, backend)).replace(/\n$/, ''))
+  return 0
+}
+
+async function explain(call: Call): Promise<number> {
+  let code = 0
+  for (const target of await targetsOf(call)) {
+    const { text, isReadable } = await explainConfig(target, call.language)
+    call.print(text)
+    if (!isReadable) code = 1
+  }
+  return code
+}
+
+async function diff(call: Call): Promise<number> {
+  if (call.positionals.length > 2) throw new UsageError('diff takes one PATH, or two to compare')
+  const [first, second] = call.positionals
+  if (first !== undefined && second !== undefined) {
+    const [[left, ...moreLeft], [right, ...moreRight]] = [await findConfigTargets([first]), await findConfigTargets([second])]
+    if (left === undefined || right === undefined || moreLeft.length + moreRight.length > 0) throw new UsageError('diff compares two configs: each PATH must be one')
+    const result = await diffConfigs(left, right, call.language)
+    for (const line of result.lines) call.print(line)
+    return result.isReadable ? 0 : 1
+  }
+  const targets = await targetsOf(call)
+  let code = 0
+  for (const target of targets) {
+    const result = await diffConfigs(target, null, call.language)
+    if (targets.length > 1) call.print(`${target.file}:`)
+    for (const line of result.lines) call.print(line)
+    if (!result.isReadable) code = 1
+  }
+  return code
+}
