@@ -126,7 +126,7 @@ function dimsEntries(isInList: boolean, tensor: FileTensor | undefined): Complet
   })
 }
 
-interface StringEntry extends Omit<CompletionEntry, 'snippet'> {}
+type StringEntry = Omit<CompletionEntry, 'snippet'>
 
 function stringEntries(tree: PbtxtTree, path: string, messages: ConfigPosition['messages'], context: ConfigContext): StringEntry[] {
   const signature = context.versions.toReversed().find((version) => version.signature !== null)?.signature

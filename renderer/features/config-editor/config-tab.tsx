@@ -102,11 +102,12 @@ function useFile(name: string, configText: string | null): void {
   }, [name, configText, isConnected])
 }
 
-/** Keys of the whole tab, wherever the focus is in it; the text editor takes its own first. */
+/** Keys of the whole tab, wherever the focus is, before the window's own; those pressed in the text are the editor's. */
 function useKeys(): void {
   useEffect(() => {
     const handle = (event: KeyboardEvent) => {
       if (event.defaultPrevented || document.querySelector('[role="dialog"][aria-modal="true"]') !== null) return
+      if (event.target instanceof Element && event.target.closest('.npu-config-monaco') !== null) return
       const key = event.key.toLowerCase()
       const isControl = (event.ctrlKey || event.metaKey) && !event.altKey
       if (isControl && !event.shiftKey && key === 's') openDialog('save')
@@ -116,8 +117,8 @@ function useKeys(): void {
       else return
       event.preventDefault()
     }
-    window.addEventListener('keydown', handle, { capture: false })
-    return () => window.removeEventListener('keydown', handle)
+    window.addEventListener('keydown', handle, { capture: true })
+    return () => window.removeEventListener('keydown', handle, { capture: true })
   }, [])
 }
 

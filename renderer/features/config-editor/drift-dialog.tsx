@@ -25,7 +25,7 @@ export function DriftDialog({ modelName }: { readonly modelName: string }) {
     command('config.drift', { name: modelName }).then((answer) => { if (isCurrent) setDrift(answer) }, (reason: unknown) => { if (isCurrent) setError(reason) })
     return () => { isCurrent = false }
   }, [modelName])
-  const pair = choice ?? (drift?.running == null ? 'filled' : 'reload')
+  const pair = choice ?? ((drift?.running ?? null) === null ? 'filled' : 'reload')
   const [left, right] = SIDES[pair]
   return (
     <Dialog open onOpenChange={(_, data) => { if (!data.open) openDialog(null) }}>

@@ -85,7 +85,7 @@ monaco.languages.registerHoverProvider(PBTXT_LANGUAGE, {
 /** The field whose name lies at the offset. */
 function fieldNamedAt(message: PbtxtMessage, offset: number, messageName: string): { readonly field: PbtxtField; readonly message: string } | null {
   const field = message.fields.find((candidate) => candidate.start <= offset && offset <= candidate.end)
-  if (field?.schema == null) return null
+  if (field === undefined || field.schema === null) return null
   const last = field.nameTokens.at(-1)
   if (last && offset <= last.offset + last.text.length) return { field, message: messageName }
   const inner = field.values.find((value): value is PbtxtMessage => value.kind === 'message' && value.start <= offset && offset <= value.end)

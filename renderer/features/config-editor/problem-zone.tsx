@@ -29,6 +29,10 @@ export function ProblemZone({ editor }: { readonly editor: monaco.editor.IStanda
   return <Zone key={key} editor={editor} problem={problem} onClose={() => { setDismissed(key); editor.focus() }} />
 }
 
+function place(node: HTMLElement, style: Partial<CSSStyleDeclaration>): void {
+  Object.assign(node.style, style)
+}
+
 function Zone({ editor, problem, onClose }: { readonly editor: monaco.editor.IStandaloneCodeEditor; readonly problem: ConfigDiagnostic; readonly onClose: () => void }) {
   const { t } = useTranslation('config-editor')
   const node = useMemo(() => Object.assign(document.createElement('div'), { className: 'npu-config-zone' }), [])
@@ -40,8 +44,7 @@ function Zone({ editor, problem, onClose }: { readonly editor: monaco.editor.ISt
     editor.addOverlayWidget(widget)
     const layout = () => {
       const { contentLeft, contentWidth } = editor.getLayoutInfo()
-      node.style.left = `${contentLeft}px`
-      node.style.width = `${Math.min(Math.max(contentWidth - 24, 200), 640)}px`
+      place(node, { left: `${contentLeft}px`, width: `${Math.min(Math.max(contentWidth - 24, 200), 640)}px` })
     }
     layout()
     const stop = editor.onDidLayoutChange(layout)
@@ -61,7 +64,7 @@ function Zone({ editor, problem, onClose }: { readonly editor: monaco.editor.ISt
     if (height === 0) return
     let id = ''
     editor.changeViewZones((zones) => {
-      id = zones.addZone({ afterLineNumber: endLine, heightInPx: height + 8, domNode: document.createElement('div'), suppressMouseDown: true, onDomNodeTop: (top) => { node.style.top = `${top + 4}px` } })
+      id = zones.addZone({ afterLineNumber: endLine, heightInPx: height + 8, domNode: document.createElement('div'), suppressMouseDown: true, onDomNodeTop: (top) => place(node, { top: `${top + 4}px` }) })
     })
     return () => editor.changeViewZones((zones) => zones.removeZone(id))
   }, [editor, node, endLine, height])

@@ -31,7 +31,7 @@ export function SaveBar() {
   const isBusy = saving === 'saving' || saving === 'loading' || saving === 'restoring'
   const isOffline = loadBlock === 'offline'
   const canSave = isDirty && errors === 0 && !isBusy && !isOffline
-  const canLoad = errors === 0 && !isBusy && loadBlock === null
+  const canLoad = (!isDirty || errors === 0) && !isBusy && loadBlock === null
   const saveHint = !isDirty ? t('save.nothing') : errors > 0 ? t('save.blocked', { count: errors }) : isOffline ? t('load.offline') : `${t('action.save')} (Ctrl+S)`
   const said = { saved: t('save.saved'), loaded: t('save.loaded') }
   return (
