@@ -35,8 +35,9 @@ async function main(args: readonly string[]): Promise<number> {
     options = parseServeArguments(rest)
   } catch (error) {
     if (error instanceof HelpRequested) return help(serveUsage())
-    // Not the whole usage: it would push the line that matters off the screen.
-    process.stderr.write(`npu-console serve: ${toServerError(error).message}\n"npu-console serve --help" lists the flags.\n`)
+    // As tritonserver, the message and then the usage; once more at the end, where it is not off the screen.
+    const { message } = toServerError(error)
+    process.stderr.write(`${message}\n${serveUsage()}\nnpu-console serve: ${message}\n`)
     return 1
   }
   return serve(options.dataDirectory === '' ? { ...options, dataDirectory: userDataDirectory(process.env) } : options)
