@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { SERVE_FLAGS } from './flags.ts'
 import { HelpRequested, parseServeArguments, serveUsage } from './parse-arguments.ts'
 
 const parse = (...args: string[]) => parseServeArguments(['--model-repository=/models', ...args])
@@ -55,6 +57,11 @@ describe('parseServeArguments', () => {
     expect(parseServeArguments(['--console'])).toMatchObject({ modelRepositories: [], modelControlMode: 'explicit' })
     expect(parse('--console').modelControlMode).toBe('none')
     expect(() => parseServeArguments(['--console', '--model-control-mode=poll'])).toThrow('--model-repository must be specified')
+  })
+
+  it('has every flag in docs/configuration.md', () => {
+    const page = readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8')
+    expect(SERVE_FLAGS.flatMap((flag) => flag.names).filter((name) => !page.includes(`\`${name}\``))).toEqual([])
   })
 
   it('names every flag in the usage', () => {
