@@ -141,6 +141,10 @@ async function withPortOwner(error: unknown): Promise<never> {
   if (cause?.code !== 'EADDRINUSE' || typeof cause.port !== 'number') throw failure
   const owner = await findPortOwner(cause.port)
   if (owner === null) throw failure
+  if (owner?.processId === process.pid) {
+    const flag = failure.message.split(':')[0] ?? ''
+    throw new ServerError(failure.kind, `${flag}: port ${cause.port} is already used by this server itself. Give every front end a port of its own with ${flag}, or 0 for a free one.`, { cause: error })
+  }
   throw new ServerError(failure.kind, `${failure.message} It belongs to process ${owner.processId} (${owner.command}).`, { cause: error })
 }
 

@@ -18,7 +18,7 @@ interface IconButtonProps {
 export function IconButton({ icon, label, shortcut, disabledReason, onClick, isRowAction = false, tabIndex, 'data-testid': testId }: IconButtonProps) {
   const hint = disabledReason ?? (shortcut === undefined ? label : `${label} (${shortcut})`)
   return (
-    <Tooltip content={hint} relationship={disabledReason === undefined ? 'label' : 'description'} withArrow>
+    <Tooltip content={isRowAction ? { children: hint, className: 'npu-tooltip-through' } : hint} relationship={disabledReason === undefined ? 'label' : 'description'} withArrow>
       <Button
         icon={icon} aria-label={label} appearance={isRowAction ? 'outline' : 'subtle'} size={isRowAction ? 'small' : 'medium'} tabIndex={tabIndex}
         disabledFocusable={disabledReason !== undefined} onClick={onClick} data-testid={testId} className={isRowAction ? 'npu-row-action' : 'npu-icon-button'}

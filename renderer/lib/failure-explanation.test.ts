@@ -27,6 +27,25 @@ describe('explainFailure', () => {
     expect(place && formatPlace(place)).toBe('config.pbtxt:9:13')
   })
 
+  const parsing = (text: string) => explainFailure(`failed to read text proto from /m/a/config.pbtxt: Error parsing text-format inference.ModelConfig: 2:14: ${text}`)
+  it.each([
+    ['configField', 'Message type "inference.ModelConfig" has no field named "max_batchsize".', { message: 'inference.ModelConfig', field: 'max_batchsize' }],
+    ['configTwice', 'Non-repeated field "max_batch_size" is specified multiple times.', { field: 'max_batch_size' }],
+    ['configValue', 'Expected integer, got: "four"', { text: 'Expected integer, got: "four"' }],
+    ['configCutOff', 'Expected identifier, got: ', {}],
+    ['configCutOff', 'Expected "}", found "".', {}],
+    ['configCutOff', 'Expected string, got: ', {}],
+    ['configSyntax', 'Expected identifier, got: }', { text: 'Expected identifier, got: }' }],
+  ])('tells the errors of a config apart: %s', (cause, text, facts) => {
+    expect(parsing(text)).toMatchObject({ cause, facts, place: { file: 'config.pbtxt', line: 2, column: 14 } })
+    expect(isConfigFailure(parsing(text))).toBe(true)
+  })
+
+  it('speaks of the number of axes only where it differs', () => {
+    expect(explainFailure("model 'a', tensor 'x': the model expects 4 dimensions (shape [-1,3,-1,-1]) but the model configuration specifies 4 dimensions (an initial batch dimension because max_batch_size > 0 followed by the explicit tensor shape, making complete shape [-1,5,5,5])"))
+      .toMatchObject({ cause: 'tensorShape', expected: '[-1,3,-1,-1]', found: '[-1,5,5,5]' })
+  })
+
   it('sets expected against found for datatypes and shapes', () => {
     expect(explainFailure("unable to load model 'a', configuration expects datatype TYPE_INT32 for input 'x', model provides TYPE_FP32")).toMatchObject({ cause: 'datatype', expected: 'TYPE_INT32', found: 'TYPE_FP32', facts: { tensor: 'x' } })
     expect(explainFailure("model 'a', tensor 'x': the model expects 2 dimensions (shape [-1,3]) but the model configuration specifies 3 dimensions (an initial batch dimension because max_batch_size > 0 followed by the explicit tensor shape, making complete shape [-1,-1,3])"))

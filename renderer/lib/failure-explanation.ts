@@ -1,8 +1,8 @@
 /** What a server text about a failed load means: the sentence to head it with, where, expected and found, and the likely cause. */
 
 export type FailureCause =
-  | 'configSyntax' | 'configUnreadable' | 'backendMissing' | 'backendUnknown' | 'directoryName' | 'noVersion' | 'fileMissing' | 'fileDamaged' | 'opsetTooNew'
-  | 'operatorMissing' | 'batchAxis' | 'noBatching' | 'datatype' | 'tensorCount' | 'tensorName' | 'gpu' | 'outOfMemory' | 'unsupportedField' | 'nonAscii'
+  | 'configCutOff' | 'configField' | 'configTwice' | 'configValue' | 'configSyntax' | 'configUnreadable' | 'backendMissing' | 'backendUnknown' | 'directoryName' | 'noVersion' | 'fileMissing' | 'fileDamaged' | 'opsetTooNew'
+  | 'operatorMissing' | 'batchAxis' | 'tensorShape' | 'noBatching' | 'datatype' | 'tensorCount' | 'tensorName' | 'gpu' | 'outOfMemory' | 'unsupportedField' | 'nonAscii'
 
 export interface FailurePlace {
   readonly file: string
@@ -28,6 +28,10 @@ interface Rule {
 /** The first match wins; named groups become facts. Wordings are the server protocol's and ONNX Runtime's own. */
 const RULES: readonly Rule[] = [
   { cause: 'nonAscii', pattern: /Interpreting non ascii codepoint/ },
+  { cause: 'configField', pattern: /text-format inference\.ModelConfig: \d+:\d+: Message type "(?<message>[^"]*)" has no field named "(?<field>[^"]*)"/ },
+  { cause: 'configTwice', pattern: /text-format inference\.ModelConfig: \d+:\d+: Non-repeated field "(?<field>[^"]*)" is specified multiple times/ },
+  { cause: 'configValue', pattern: /text-format inference\.ModelConfig: \d+:\d+: (?<text>(?:Expected (?:integer|double|string)\b.*got: |Invalid value for boolean|Unknown enumeration value|Integer out of range).+)/ },
+  { cause: 'configCutOff', pattern: /text-format inference\.ModelConfig: \d+:\d+: Expected [^\n]*, (?:got: *|found ""\.?)(?:$|\n)/ },
   { cause: 'configSyntax', pattern: /Error parsing text-format inference\.ModelConfig: \d+:\d+: (?<text>.+)/ },
   { cause: 'configUnreadable', pattern: /failed to read text proto from (?<file>\S+)/ },
   { cause: 'backendMissing', pattern: /unable to find backend library for backend '(?<backend>[^']*)'/ },
@@ -57,9 +61,14 @@ export function explainFailure(text: string): FailureExplanation {
     if (!match) continue
     const groups = Object.fromEntries(Object.entries(match.groups ?? {}).flatMap(([key, value]) => (typeof value === 'string' ? [[key, value.trim()]] : [])))
     const { expected, found, ...facts } = groups as Record<string, string>
-    return { cause, facts, place, expected: expected ?? null, found: found ?? null }
+    return { cause: cause === 'batchAxis' && axisCount(expected) === axisCount(found) ? 'tensorShape' : cause, facts, place, expected: expected ?? null, found: found ?? null }
   }
   return { cause: null, facts: {}, place, expected: null, found: null }
+}
+
+/** Of a printed shape; undefined where it is not one. */
+function axisCount(shape: string | undefined): number | undefined {
+  return shape?.split(',').length
 }
 
 function placeIn(text: string): FailurePlace | null {
@@ -74,7 +83,7 @@ function lastTwoParts(path: string): string {
 }
 
 /** Causes that are mended in config.pbtxt, where no text names the line. */
-const CONFIG_CAUSES: ReadonlySet<FailureCause> = new Set(['configSyntax', 'configUnreadable', 'backendMissing', 'backendUnknown', 'directoryName', 'batchAxis', 'noBatching', 'datatype', 'tensorCount', 'tensorName', 'gpu', 'unsupportedField', 'nonAscii'])
+const CONFIG_CAUSES: ReadonlySet<FailureCause> = new Set(['configCutOff', 'configField', 'configTwice', 'configValue', 'configSyntax', 'configUnreadable', 'backendMissing', 'backendUnknown', 'directoryName', 'batchAxis', 'tensorShape', 'noBatching', 'datatype', 'tensorCount', 'tensorName', 'gpu', 'unsupportedField', 'nonAscii'])
 
 /** Whether the way to the fix is the config (else it is the files). */
 export function isConfigFailure({ cause, place }: FailureExplanation): boolean {

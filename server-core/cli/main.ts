@@ -21,6 +21,7 @@ async function main(args: readonly string[]): Promise<number> {
       await repositoryCommand(rest, (text) => { process.stdout.write(`${text}\n`) })
       return 0
     } catch (error) {
+      if (error instanceof HelpRequested) return help(USAGE)
       process.stderr.write(`npu-console ${command}: ${toServerError(error).message}\n`)
       return 1
     }
@@ -32,17 +33,26 @@ async function main(args: readonly string[]): Promise<number> {
     })
   }
   if (command !== 'serve') {
-    process.stderr.write(command === undefined || command === '--help' ? USAGE : `unknown command '${command}'\n${USAGE}`)
+    if (command === '--help' || command === '-h' || command === 'help') return help(USAGE)
+    process.stderr.write(command === undefined ? USAGE : `unknown command '${command}'\n${USAGE}`)
     return 1
   }
   let options
   try {
     options = parseServeArguments(rest)
   } catch (error) {
-    process.stderr.write(error instanceof HelpRequested ? serveUsage() : `${toServerError(error).message}\n${serveUsage()}`)
+    if (error instanceof HelpRequested) return help(serveUsage())
+    // As tritonserver, the message and then the usage; once more at the end, where it is not off the screen.
+    const { message } = toServerError(error)
+    process.stderr.write(`${message}\n${serveUsage()}\nnpu-console serve: ${message}\n`)
     return 1
   }
   return serve(options.dataDirectory === '' ? { ...options, dataDirectory: userDataDirectory(process.env) } : options)
+}
+
+function help(text: string): number {
+  process.stdout.write(text)
+  return 0
 }
 
 process.exit(await main(process.argv.slice(2)))

@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { SERVE_FLAGS } from './flags.ts'
 import { HelpRequested, parseServeArguments, serveUsage } from './parse-arguments.ts'
 
 const parse = (...args: string[]) => parseServeArguments(['--model-repository=/models', ...args])
@@ -35,6 +37,9 @@ describe('parseServeArguments', () => {
     ['unknown flag', ['--http-prot=1'], "unrecognized option '--http-prot'"],
     ['loose word', ['models'], "unexpected argument 'models'"],
     ['missing value', ['--http-port'], "option '--http-port' requires an argument"],
+    ['empty address, which would be every address', ['--http-address='], "option '--http-address' has an empty value. Give it one, or leave the flag out"],
+    ['empty repository, which would be the working directory', ['--model-repository', ''], "option '--model-repository' has an empty value. Give it one, or leave the flag out"],
+    ['empty boolean', ['--console='], "option '--console' has an empty value. Give it one, or leave the flag out"],
     ['no boolean', ['--allow-http=yes'], 'Bad option: "--allow-http".\ninvalid value for bool option: yes'],
     ['no port', ['--http-port=70000'], 'Bad option: "--http-port".\nexpected a whole number between 0 and 65535, got: 70000'],
     ['no number', ['--repository-poll-secs=soon'], 'Bad option: "--repository-poll-secs".\nexpected a whole number between 0 and 9007199254740991, got: soon'],
@@ -49,6 +54,14 @@ describe('parseServeArguments', () => {
   it('wants a repository, except where the console can open one', () => {
     expect(() => parseServeArguments([])).toThrow('--model-repository must be specified')
     expect(parseServeArguments(['--console', '--model-control-mode=explicit']).modelRepositories).toEqual([])
+    expect(parseServeArguments(['--console'])).toMatchObject({ modelRepositories: [], modelControlMode: 'explicit' })
+    expect(parse('--console').modelControlMode).toBe('none')
+    expect(() => parseServeArguments(['--console', '--model-control-mode=poll'])).toThrow('--model-repository must be specified')
+  })
+
+  it('has every flag in docs/configuration.md', () => {
+    const page = readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8')
+    expect(SERVE_FLAGS.flatMap((flag) => flag.names).filter((name) => !page.includes(`\`${name}\``))).toEqual([])
   })
 
   it('names every flag in the usage', () => {

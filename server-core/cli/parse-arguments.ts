@@ -2,7 +2,7 @@ import { DEFAULT_SERVER_OPTIONS, serverOptions, type ServerOptions } from '../op
 import { ServerError } from '../server-error.ts'
 import { SERVE_FLAGS, type Flag } from './flags.ts'
 
-/** Thrown for `--help`: prints the usage and exits with 1, as tritonserver does. */
+/** Thrown for `--help`: the usage is the answer, on standard output. */
 export class HelpRequested extends Error {}
 
 const FLAGS_BY_NAME = new Map<string, Flag>(SERVE_FLAGS.flatMap((flag) => flag.names.map((name): [string, Flag] => [name, flag])))
@@ -15,6 +15,7 @@ const BOOLEAN_WORDS = new Set(['true', 'false', '1', '0'])
 export function parseServeArguments(args: readonly string[]): ServerOptions {
   const draft: { -readonly [K in keyof ServerOptions]: ServerOptions[K] } = { ...DEFAULT_SERVER_OPTIONS }
   let hasMetricsAddress = false
+  let hasControlMode = false
   for (let index = 0; index < args.length; index++) {
     const argument = args[index] ?? ''
     if (argument === '--help' || argument === '-h') throw new HelpRequested()
@@ -30,12 +31,17 @@ export function parseServeArguments(args: readonly string[]): ServerOptions {
     else if (BOOLEAN_WORDS.has((args[index + 1] ?? '').toLowerCase())) text = args[++index]
     else text = 'true'
     if (text === undefined) throw new ServerError('INVALID_ARG', `option '${name}' requires an argument`)
+    // An unset variable (--http-address=$ADDRESS) must not open every address or serve the working directory.
+    if (text === '') throw new ServerError('INVALID_ARG', `option '${name}' has an empty value. Give it one, or leave the flag out`)
+    if (name === '--model-control-mode') hasControlMode = true
     if (name === '--metrics-address') hasMetricsAddress = true
     flag.set(draft, text, name)
   }
   if (!hasMetricsAddress && draft.allowHttp) draft.metricsAddress = draft.httpAddress
+  // The console alone opens repositories later, which takes explicit mode.
+  if (draft.console && draft.modelRepositories.length === 0 && !hasControlMode) draft.modelControlMode = 'explicit'
   if (draft.modelRepositories.length === 0 && !(draft.console && draft.modelControlMode === 'explicit')) {
-    throw new ServerError('INVALID_ARG', '--model-repository must be specified')
+    throw new ServerError('INVALID_ARG', '--model-repository must be specified (only with --console and --model-control-mode=explicit is it chosen later)')
   }
   try {
     return serverOptions(draft)

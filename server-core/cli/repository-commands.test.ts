@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { HelpRequested } from './parse-arguments.ts'
 import { importCommand, sampleRepositoryCommand } from './repository-commands.ts'
 import { userDataDirectory } from './user-data-directory.ts'
 
@@ -26,6 +27,9 @@ describe('npu-console sample-repository', () => {
 
   it('refuses what it does not know', async () => {
     await expect(sampleRepositoryCommand(['--datadirectory=x'], print)).rejects.toMatchObject({ kind: 'INVALID_ARG' })
+    await expect(sampleRepositoryCommand(['extra'], print)).rejects.toThrow("unexpected argument 'extra'")
+    // Not the working directory.
+    await expect(sampleRepositoryCommand(['--data-directory='], print)).rejects.toThrow("option '--data-directory' requires a value")
   })
 })
 
@@ -39,8 +43,13 @@ describe('npu-console import', () => {
 
   it('says what is missing', async () => {
     await expect(importCommand(['a.onnx'], print)).rejects.toThrow('--model-repository=DIR')
-    await expect(importCommand([], print)).rejects.toThrow('expected 1 file, got 0')
-    await expect(importCommand(['none.onnx', `--model-repository=${directory}`], print)).rejects.toThrow("the model file 'none.onnx' cannot be read")
+    await expect(importCommand([], print)).rejects.toThrow('the model file is missing: import FILE.onnx --model-repository=DIR')
+    await expect(importCommand(['a.onnx', '--model-repo=b'], print)).rejects.toThrow("unrecognized option '--model-repo'. This command knows --model-repository and --model-name")
+    await expect(importCommand(['a.onnx', '--model-name'], print)).rejects.toThrow("option '--model-name' requires a value")
+    await expect(importCommand(['a.onnx', 'b.onnx'], print)).rejects.toThrow("unexpected argument 'b.onnx'")
+    await expect(importCommand([directory, `--model-repository=${directory}`], print)).rejects.toThrow('it is a folder')
+    await expect(importCommand(['--help'], print)).rejects.toThrow(HelpRequested)
+    await expect(importCommand(['none.onnx', `--model-repository=${directory}`], print)).rejects.toThrow("the model file 'none.onnx' cannot be read: it does not exist")
     await expect(importCommand(['none.onnx', `--model-repository=${join(directory, 'none')}`], print)).rejects.toThrow('cannot be read')
   })
 })

@@ -50,13 +50,16 @@ export async function listen(server: Server, address: string, port: number, flag
 /** Turns an error of `listen` into one that says which port and flag, and what to do. */
 export function listenError(error: NodeJS.ErrnoException, address: string, port: number, flag: string): ServerError {
   const where = `${address}:${port}`
+  const addressFlag = flag.replace(/-port$/, '-address')
   switch (error.code) {
     case 'EADDRINUSE':
       return new ServerError('UNAVAILABLE', `${flag}: port ${port} on ${address} is in use by another process. Choose another port with ${flag} or stop that process.`, { cause: error })
     case 'EACCES':
       return new ServerError('UNAVAILABLE', `${flag}: no permission to listen on ${where}. Choose a port above 1023 with ${flag}.`, { cause: error })
     case 'EADDRNOTAVAIL':
-      return new ServerError('INVALID_ARG', `${flag}: this machine has no address ${address}.`, { cause: error })
+      return new ServerError('INVALID_ARG', `${addressFlag}: this machine has no address ${address}. Give ${addressFlag} one of its own, or 127.0.0.1.`, { cause: error })
+    case 'ENOTFOUND': case 'EAI_AGAIN': case 'EINVAL':
+      return new ServerError('INVALID_ARG', `${addressFlag}: '${address}' is no address of this machine. Give an IP address (IPv6 without brackets) or localhost.`, { cause: error })
     default:
       return new ServerError('UNAVAILABLE', `${flag}: cannot listen on ${where}: ${error.message}`, { cause: error })
   }

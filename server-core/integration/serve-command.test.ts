@@ -92,6 +92,15 @@ describe('npu-console serve', () => {
     const { code, output } = await runToEnd('serve', '--http-prot=1')
     expect(code).toBe(1)
     expect(output).toMatch(/^unrecognized option '--http-prot'\nUsage: npu-console serve \[flags\]/)
+    expect(output).toMatch(/\nnpu-console serve: unrecognized option '--http-prot'\n$/)
+  })
+
+  it('answers --help with the usage and 0', async () => {
+    for (const [args, usage] of [[['serve', '--help'], 'Usage: npu-console serve [flags]'], [['--help'], 'Usage: npu-console <command>'], [['import', '--help'], 'Usage: npu-console <command>']] as const) {
+      const { code, output } = await runToEnd(...args)
+      expect(output).toContain(usage)
+      expect(code).toBe(0)
+    }
   })
 
   it('says that a repository is no directory', async () => {

@@ -6,6 +6,7 @@ import { constants } from 'node:fs'
 import { chmod, copyFile, mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
+import { makeDirectory } from '../make-directory.ts'
 import { ServerError } from '../server-error.ts'
 
 interface PackagedFile {
@@ -42,12 +43,12 @@ export const PACKAGED_FILES: readonly PackagedFile[] = [
  *
  * @param sources.assetsDirectory the folder `assets/sample-repository` of this program
  * @returns path of the repository
- * @throws ServerError NOT_FOUND when a package or our own assets are not installed
+ * @throws ServerError NOT_FOUND when a package or our own assets are not installed; UNAVAILABLE when the data directory cannot be made
  */
 export async function createSampleRepository(dataDirectory: string, sources: { readonly assetsDirectory: string }): Promise<string> {
   const repository = join(dataDirectory, 'sample-repository')
   const files = await sourceFiles(sources.assetsDirectory)
-  await mkdir(dataDirectory, { recursive: true })
+  await makeDirectory(dataDirectory, 'data directory')
   const temporary = await mkdtemp(join(dataDirectory, '.sample-repository-'))
   try {
     if (await exists(repository)) await repair(repository, files, temporary)

@@ -32,6 +32,7 @@ export function FailureCard({ model }: { readonly model: ModelSummary }) {
   const reason = failureReason(model)
   const explanation = bestExplanation(reason, log)
   const { expected, found } = explanation
+  const isShape = explanation.cause === 'batchAxis' || explanation.cause === 'tensorShape'
   const availability = useLoadAvailability()
   return (
     <div className="npu-failure" data-testid="failure-card">
@@ -50,8 +51,8 @@ export function FailureCard({ model }: { readonly model: ModelSummary }) {
         <div>
           <p className="npu-label">{t('expectedFound')}</p>
           <dl className="npu-failure-compare">
-            <dt>{t(explanation.cause === 'batchAxis' ? 'modelHas' : 'configSays')}</dt><dd><code>{expected}</code></dd>
-            <dt>{t(explanation.cause === 'batchAxis' ? 'configAddsUp' : 'modelGives')}</dt><dd><code>{found}</code></dd>
+            <dt>{t(isShape ? 'modelHas' : 'configSays')}</dt><dd><code>{expected}</code></dd>
+            <dt>{t(isShape ? 'configAddsUp' : 'modelGives')}</dt><dd><code>{found}</code></dd>
           </dl>
         </div>
       )}

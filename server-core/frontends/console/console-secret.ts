@@ -1,7 +1,8 @@
 /** The secret behind the console's cookie: one per user, kept between starts so that an open window can reconnect. */
 import { randomBytes } from 'node:crypto'
-import { mkdir, open, readFile } from 'node:fs/promises'
+import { open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeDirectory } from '../../make-directory.ts'
 import { ServerError } from '../../server-error.ts'
 
 const FILE_NAME = 'console-secret'
@@ -9,7 +10,7 @@ const FILE_NAME = 'console-secret'
 /** Reads the secret, or writes one that only this user can read. */
 export async function readOrCreateSecret(dataDirectory: string): Promise<string> {
   const path = join(dataDirectory, FILE_NAME)
-  await mkdir(dataDirectory, { recursive: true, mode: 0o700 })
+  await makeDirectory(dataDirectory, 'data directory', 0o700)
   try {
     const handle = await open(path, 'wx', 0o600)
     try {

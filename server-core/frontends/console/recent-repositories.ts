@@ -1,7 +1,8 @@
 /** The repositories that were opened before, last first: one small JSON file in the user's data folder, written atomically. */
 import { randomUUID } from 'node:crypto'
-import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeDirectory } from '../../make-directory.ts'
 
 const FILE_NAME = 'recent-repositories.json'
 const MAXIMUM_ENTRIES = 10
@@ -15,7 +16,7 @@ export async function recentRepositories(dataDirectory: string): Promise<readonl
 
 export async function rememberRepository(dataDirectory: string, path: string): Promise<void> {
   const paths = [path, ...(await readList(dataDirectory)).filter((other) => other !== path)].slice(0, MAXIMUM_ENTRIES)
-  await mkdir(dataDirectory, { recursive: true, mode: 0o700 })
+  await makeDirectory(dataDirectory, 'data directory', 0o700)
   const temporary = join(dataDirectory, `${FILE_NAME}.${randomUUID()}`)
   await writeFile(temporary, JSON.stringify(paths, undefined, 2))
   await rename(temporary, join(dataDirectory, FILE_NAME))
