@@ -3,12 +3,12 @@ import { removal } from '../config-edit.ts'
 import type { PbtxtError } from '../pbtxt-tree.ts'
 import { otherFix, preferredFix, say } from './rule.ts'
 import type { ConfigRule, ConfigView, Finding } from './rule.ts'
-import { loggedText, syntaxOf, tokenIndexAt } from './syntax-analysis.ts'
+import { loggedText, syntaxOf } from './syntax-analysis.ts'
 
 const CHARACTERS_AND_BRACKETS: ConfigRule = {
   codes: [
     'full-width-character', 'no-break-space', 'non-ascii-text', 'control-character', 'byte-order-mark', 'slash-comment', 'equals-sign',
-    'unclosed-bracket', 'unmatched-bracket', 'missing-comma', 'trailing-comma', 'extra-comma', 'extra-separator',
+    'unclosed-string', 'unclosed-bracket', 'unmatched-bracket', 'missing-comma', 'trailing-comma', 'extra-comma', 'extra-separator',
   ],
   check: (view) => syntaxOf(view).findings,
 }
@@ -28,7 +28,7 @@ const REPORTS: Readonly<Partial<Record<PbtxtError['code'], Report>>> = {
 }
 
 const REMAINING: ConfigRule = {
-  codes: ['unclosed-string', 'bad-escape', 'bad-number', 'missing-colon', 'mismatched-bracket', 'unexpected-text', 'too-deep'],
+  codes: ['bad-escape', 'bad-number', 'missing-colon', 'mismatched-bracket', 'unexpected-text', 'too-deep'],
   *check(view) {
     const { tree, errors } = syntaxOf(view)
     let coveredTo = -1
@@ -48,23 +48,11 @@ function spanOf(error: PbtxtError): { start: number; end: number } {
   return { start: error.offset, end: error.offset + error.length }
 }
 
-function badString(view: ConfigView, error: PbtxtError): Finding {
+function badString(view: ConfigView, error: PbtxtError): Finding | null {
   const { tree } = syntaxOf(view)
   const serverText = loggedText(error)
-  if (error.message.startsWith('Unexpected end') || error.message.startsWith('String literals cannot')) {
-    const token = tree.tokens.slice(Math.max(0, tokenIndexAt(tree, error.offset) - 3), tokenIndexAt(tree, error.offset) + 1)
-      .findLast((candidate) => candidate.kind === 'string' && candidate.offset <= error.offset && candidate.isBroken)
-    const start = token?.offset ?? error.offset
-    const body = token?.text ?? ''
-    // Brackets and separators at the end of the line were hardly meant to be part of the string.
-    const kept = body.length - (/[\s}\],;]*$/.exec(body)?.[0].length ?? 0)
-    const quote = body.charAt(0) === '\'' ? '\'' : '"'
-    return {
-      code: 'unclosed-string', severity: 'error', span: { start, end: start + Math.max(1, kept) }, serverText,
-      message: say('The string is not closed on its line.', '字符串没有在本行内结束。'),
-      fixes: [preferredFix(`Insert ${quote}`, `插入 ${quote}`, [{ offset: start + Math.max(1, kept), length: 0, text: quote }])],
-    }
-  }
+  // Of an unclosed string there is a finding already.
+  if (error.message.startsWith('Unexpected end') || error.message.startsWith('String literals cannot')) return null
   const backslash = tree.text.lastIndexOf('\\', error.offset)
   return {
     code: 'bad-escape', severity: 'error', span: { start: Math.max(0, backslash), end: error.offset + error.length }, serverText,

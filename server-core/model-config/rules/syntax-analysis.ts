@@ -20,6 +20,8 @@ export interface ValuePlace extends FieldPlace {
 export interface SyntaxAnalysis {
   /** Of the text with look-alike characters replaced; offsets are those of the text itself. */
   readonly tree: PbtxtTree
+  /** Nothing was replaced: the tree is of the text itself. */
+  readonly isClean: boolean
   /** About characters and brackets. */
   readonly findings: readonly Finding[]
   /** Errors that no finding explains yet. */
@@ -47,19 +49,23 @@ function analyse(view: ConfigView): SyntaxAnalysis {
   const cleaned = cleanedTree(view)
   const { tree } = cleaned
   const errors = withoutRestsOfWords(tree, cleaned.errors)
+  const isClean = tree.text === view.text
   const firstTexts = new Map<number, PbtxtError>()
   for (const error of [...view.errors, ...errors]) if (!firstTexts.has(error.offset)) firstTexts.set(error.offset, error)
+  const stringErrors = view.errors.filter((error) => error.code === 'bad-string')
+  const errorFor = (finding: Finding): PbtxtError | undefined => (finding.code !== 'unclosed-string' ? firstTexts.get(finding.span?.start ?? -1)
+    : errorBehind(stringErrors, finding.span?.end ?? 0))
   if (errors.length === 0) {
-    return { tree, errors, findings: cleaned.findings.map((finding) => withServerText(finding, firstTexts.get(finding.span?.start ?? -1))), fieldsByStart: new Map(), valuesByStart: new Map() }
+    return { tree, errors, isClean, findings: cleaned.findings.map((finding) => withServerText(finding, errorFor(finding))), fieldsByStart: new Map(), valuesByStart: new Map() }
   }
   const tooDeep = new Set(errors.filter((error) => error.code === 'too-deep').map((error) => error.offset))
   const explained = new Set<number>()
-  const findings = cleaned.findings.map((finding) => withServerText(finding, firstTexts.get(finding.span?.start ?? -1)))
+  const findings = cleaned.findings.map((finding) => withServerText(finding, errorFor(finding)))
   for (const { finding, explains } of [...bracketFindings(tree, tooDeep), ...skippedFindings(tree)]) {
     for (const offset of explains) explained.add(offset)
     findings.push(withServerText(finding, explains.map((offset) => firstTexts.get(offset)).find((error) => error !== undefined)))
   }
-  return { tree, findings, errors: errors.filter((error) => !explained.has(error.offset) || error.code === 'too-deep'), ...places(tree) }
+  return { tree, findings, isClean, errors: errors.filter((error) => !explained.has(error.offset) || !EXPLAINED.has(error.code)), ...places(tree) }
 }
 
 /** One character replaced may bring others to light: behind a curly quote, say. */
@@ -87,6 +93,21 @@ function withoutRestsOfWords(tree: PbtxtTree, errors: readonly PbtxtError[]): re
     }
     return true
   })
+}
+
+/** What a missing bracket or comma leads to. */
+const EXPLAINED: ReadonlySet<PbtxtError['code']> = new Set(['expected-token', 'expected-identifier', 'expected-value', 'unknown-field', 'unknown-enum-value', 'invalid-boolean'])
+
+/** The first at or behind `offset`; errors are in order of the text. */
+function errorBehind(errors: readonly PbtxtError[], offset: number): PbtxtError | undefined {
+  let low = 0
+  let high = errors.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((errors[middle]?.offset ?? 0) < offset) low = middle + 1
+    else high = middle
+  }
+  return errors[low]
 }
 
 function withServerText(finding: Finding, error: PbtxtError | undefined): Finding {

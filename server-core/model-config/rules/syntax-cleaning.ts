@@ -104,7 +104,7 @@ function equalsSign(text: string, token: PbtxtToken): Occurrence {
 function foreignCharacters(tree: PbtxtTree, token: PbtxtToken, found: Occurrence[], replace: (offset: number, length: number, text: string) => void): void {
   const first = token.text.charAt(0)
   if (token.kind === 'string') {
-    if (first === '"' || first === '\'') { curlyCloser(token, first, found, replace); return }
+    if (first === '"' || first === '\'') { closeString(token, first, found, replace); return }
     const quote = first === '‘' ? '\'' : '"'
     const last = token.text.charAt(token.text.length - 1)
     const end = token.offset + token.text.length
@@ -166,13 +166,33 @@ function strangeSpace(token: PbtxtToken, character: string, replacement: string)
   }
 }
 
-/** `"text”`: the string goes on to the end of the line, for the closing quote is none. */
-function curlyCloser(token: PbtxtToken, quote: string, found: Occurrence[], replace: (offset: number, length: number, text: string) => void): void {
-  const isClosed = token.text.length > 1 && token.text.endsWith(quote)
-  const at = isClosed ? -1 : token.text.search(quote === '"' ? /[”“＂]/ : /[’‘＇]/)
-  if (at < 0) return // an unclosed string or a bad escape: another rule's
-  replace(token.offset + at, 1, quote)
-  found.push(confusable(token.offset + at, token.text.charAt(at), quote))
+/** A string that goes on to the end of its line: its closing quote is a curly one, or missing. */
+function closeString(token: PbtxtToken, quote: string, found: Occurrence[], replace: (offset: number, length: number, text: string) => void): void {
+  if (isClosed(token.text, quote)) return // a bad escape: another rule's
+  const at = token.text.search(quote === '"' ? /[”“＂]/ : /[’‘＇]/)
+  if (at >= 0) {
+    replace(token.offset + at, 1, quote)
+    found.push(confusable(token.offset + at, token.text.charAt(at), quote))
+    return
+  }
+  // Brackets and separators at the end of the line were hardly meant to be part of the string.
+  const kept = Math.max(1, token.text.length - (/[\s}\],;]*$/.exec(token.text.slice(-LONGEST_RUN))?.[0].length ?? 0))
+  const end = token.offset + kept
+  const isRoom = token.text.charAt(kept) === ' ' || kept > 1
+  if (isRoom) replace(token.text.charAt(kept) === ' ' ? end : end - 1, 1, quote)
+  found.push({
+    finding: {
+      code: 'unclosed-string', severity: 'error', span: { start: token.offset, end },
+      message: say('The string is not closed on its line.', '字符串没有在本行内结束。'),
+    },
+    title: [`Insert ${quote}`, `插入 ${quote}`], edits: [{ offset: end, length: 0, text: quote }], isPunctuation: false,
+  })
+}
+
+function isClosed(literal: string, quote: string): boolean {
+  if (literal.length < 2 || !literal.endsWith(quote)) return false
+  const backslashes = /\\*$/.exec(literal.slice(-LONGEST_RUN, -1))?.[0].length ?? 0
+  return backslashes % 2 === 0
 }
 
 function confusable(offset: number, character: string, meant: string, span = { start: offset, end: offset + character.length }): Occurrence {

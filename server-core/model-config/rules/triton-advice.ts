@@ -119,8 +119,13 @@ const platformFixes: FixMaker = (view, problem) => {
 }
 
 const knownPlatform: FixMaker = (view, problem) => {
-  const platforms = BACKEND_RULES.map((rule) => rule.platform).filter((platform) => platform !== '')
-  const near = didYouMean(fact(problem, 'platform'), platforms)
+  const platform = fact(problem, 'platform')
+  if (BACKEND_RULES.some((rule) => rule.backend === platform) || view.context.backends?.includes(platform) === true) {
+    return fix(preferredFix, `Write backend: "${platform}" instead`, `改写为 backend: "${platform}"`,
+      editsInTurn(view, [(edit) => edit.setField(['backend'], platform), (edit) => edit.removeField(['platform'])]))
+  }
+  const platforms = BACKEND_RULES.map((rule) => rule.platform).filter((known) => known !== '')
+  const near = didYouMean(platform, platforms)
   return near === undefined ? fix(otherFix, 'Remove platform', '删除 platform', view.edit.removeField(['platform']))
     : fix(preferredFix, `Set platform: "${near}"`, `设为 platform: "${near}"`, view.edit.setField(['platform'], near))
 }

@@ -94,7 +94,7 @@ function belongsOutside(analysis: SyntaxAnalysis, field: PbtxtField, { message, 
   if (existing !== undefined && !schema.isRepeated) {
     fixes.push(preferredFix(isSame ? 'Remove it: it is set there already' : `Remove it and keep the value set there`, isSame ? '删除：那里已有相同的值' : '删除，保留那里的值', [remove]))
   }
-  const move = moveEdits(tree, field, schema, pathTo(analysis, home, around.slice(level + 1)), remove)
+  const move = moveEdits(analysis, field, schema, pathTo(analysis, home, around.slice(level + 1)), remove)
   if (move !== null && !isSame) {
     const title: [string, string] = isTop ? ['Move it to the top level', '移到顶层'] : [`Move it to ${where}`, `移到 ${where}`]
     fixes.push(fixes.length === 0 ? preferredFix(...title, move) : otherFix(...title, move))
@@ -120,7 +120,7 @@ function belongsInside(analysis: SyntaxAnalysis, field: PbtxtField, message: Pbt
   const schema = home.type.message.byName.get(field.name)
   if (schema === undefined) return null
   const path: ConfigPath = home.isRepeated ? [home.name, 0] : [home.name]
-  const move = moveEdits(tree, field, schema, [...pathTo(analysis, message, place.around), ...path], removal(tree.text, field.start, field.end))
+  const move = moveEdits(analysis, field, schema, [...pathTo(analysis, message, place.around), ...path], removal(tree.text, field.start, field.end))
   const isSure = present.length === 1 || homes.length === 1
   const title: [string, string] = [`Move it into ${home.name}`, `移到 ${home.name} 里`]
   return {
@@ -146,8 +146,8 @@ function mayParse(tree: PbtxtTree): boolean {
 }
 
 /** Takes the field out and sets it anew under `home`; null where its value does not fit there. */
-function moveEdits(tree: PbtxtTree, field: PbtxtField, schema: FieldSchema, home: ConfigPath, remove: TextEdit): TextEdit[] | null {
-  if (!mayParse(tree)) return null
+function moveEdits({ tree, isClean }: SyntaxAnalysis, field: PbtxtField, schema: FieldSchema, home: ConfigPath, remove: TextEdit): TextEdit[] | null {
+  if (!isClean || !mayParse(tree)) return null
   const { start, end } = fieldSpan(field)
   // The value is read as the home's field reads it.
   const parent: MessageSchema = { fullName: 'inference.ModelConfig', fields: [schema], byName: new Map([[schema.name, schema]]), isMapEntry: false }
