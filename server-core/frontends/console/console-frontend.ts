@@ -4,7 +4,8 @@
  */
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { hostname } from 'node:os'
+import { hostname, networkInterfaces } from 'node:os'
+import type { NetworkInterfaceInfo } from 'node:os'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import { CONSOLE_SOCKET_PATH } from '../../contract/console-api.ts'
@@ -48,8 +49,7 @@ export async function startConsoleFrontend(options: ConsoleFrontendOptions): Pro
   let port = options.port
 
   const announce = () => {
-    const host = options.address.includes(':') ? `[${options.address}]` : options.address
-    options.announceLink(`http://${host}:${port}/?token=${access.linkToken}`)
+    options.announceLink(`http://${linkHost(options.address, networkInterfaces())}:${port}/?token=${access.linkToken}`)
   }
   const http = createServer((request, response) => {
     handlePage(request, response).catch((error: unknown) => {
@@ -121,6 +121,14 @@ export async function startConsoleFrontend(options: ConsoleFrontendOptions): Pro
       await closed
     },
   }
+}
+
+/** What a link must name so that it opens elsewhere: for "every address" the machine's first outside one. */
+export function linkHost(address: string, interfaces: Readonly<Record<string, readonly NetworkInterfaceInfo[] | undefined>>): string {
+  const isEvery = address === '0.0.0.0' || address === '::'
+  const outside = Object.values(interfaces).flatMap((entries) => entries ?? []).find((entry) => !entry.internal && entry.family === 'IPv4')
+  const host = isEvery ? outside?.address ?? '127.0.0.1' : address
+  return host.includes(':') ? `[${host}]` : host
 }
 
 function parseUrl(path: string | undefined): URL | undefined {
