@@ -10,7 +10,9 @@ import { BatchingSketch } from './batching-sketch.tsx'
 import { FieldRow, GroupState } from './form-field.tsx'
 import { useShownFields } from './form-filter.tsx'
 import { FormSection } from './form-section.tsx'
-import { setSectionOpen } from './form-view-store.ts'
+import { setSectionOpen, useFormView } from './form-view-store.ts'
+import { textMatches } from './field-search.ts'
+import { useFieldText } from './field-text.ts'
 import { isWritten, valuesAtPath } from './field-state.ts'
 import { numberAt, numbersAt, schemaAt, valueAt } from './form-tree.ts'
 import { ListControl, NumberControl } from './scalar-controls.tsx'
@@ -27,7 +29,11 @@ export function BatchingSection() {
   const { t } = useTranslation('config-form')
   const tree = useConfigDocument((state) => state.tree)
   const isShown = useShownFields()
-  if (!isShown(DYNAMIC) && !isShown(['sequence_batching']) && !isShown(['ensemble_scheduling'])) return null
+  const { words } = useFieldText()
+  const query = useFormView((state) => state.query)
+  // Of the other schedulers only the choice is made here: their fields, which have sections of their own, are not searched.
+  const isOther = (name: string) => isShown([name]) && textMatches(`${name} ${words([name])}`, query)
+  if (!isShown(DYNAMIC) && !isOther('sequence_batching') && !isOther('ensemble_scheduling')) return null
   const scheduler: Scheduler = (['dynamic', 'sequence', 'ensemble'] as const).find((one) => valueAt(tree, [SCHEDULERS[one]]) !== null) ?? 'off'
   const choose = (next: Scheduler): void => {
     if (next === scheduler) return

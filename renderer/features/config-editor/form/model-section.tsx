@@ -63,7 +63,7 @@ function VersionPolicy() {
   return (
     <FieldRow path={POLICY} isKept note={policy === 'default' ? t('policy.defaultNote') : undefined}>{(names) => (
       <>
-        <Segmented label={t('label.version_policy')} value={policy} onChange={choose} options={(['default', 'latest', 'all', 'specific'] as const).map((value) => ({ value, label: t(`policy.${value}`) }))} />
+        <span className="npu-form-whole" data-path={JSON.stringify(policy === 'default' ? POLICY : [...POLICY, policy])}><Segmented label={t('label.version_policy')} value={policy} onChange={choose} options={(['default', 'latest', 'all', 'specific'] as const).map((value) => ({ value, label: t(`policy.${value}`) }))} /></span>
         {policy === 'latest' && <span className="npu-form-control" data-path={JSON.stringify(LATEST)}><NumberControl path={LATEST} names={names} scalar="uint32" limits={{ min: 1, placeholder: '1', unit: t('policy.versions', { count: numberAt(tree, LATEST) ?? 1 }) }} /></span>}
         {policy === 'specific' && messageAt(tree, ['version_policy', 'specific']) !== null && (
           <span className="npu-form-control" data-path={JSON.stringify(SPECIFIC)}>

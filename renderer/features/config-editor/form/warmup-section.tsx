@@ -26,7 +26,7 @@ export function WarmupSection() {
   const sample = warmupFor(tree)
   return (
     <FormSection id="warmup" paths={[['response_cache'], WARMUP]}>
-      {isShown(CACHE) && <FieldRow path={CACHE} name="response_cache.enable" note={t('warmup.cacheNote')}>{(names) => <SwitchControl path={CACHE} names={names} />}</FieldRow>}
+      {isShown(CACHE) && <div data-path={JSON.stringify(CACHE.slice(0, 1))}><FieldRow path={CACHE} name="response_cache.enable" note={t('warmup.cacheNote')}>{(names) => <SwitchControl path={CACHE} names={names} />}</FieldRow></div>}
       {field !== null && <GroupListField path={WARMUP} field={field} />}
       {isShown(WARMUP) && sample !== null && countAt(tree, WARMUP) === 0 && <div className="npu-form-note"><Button className="npu-small" size="small" icon={<AddIcon />} onClick={() => edit(inserting(WARMUP, 0, sample))}>{t('warmup.fromInputs')}</Button></div>}
     </FormSection>
