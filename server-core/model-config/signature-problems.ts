@@ -77,6 +77,7 @@ export function* signatureProblems(config: ModelConfig, signature: TensorSignatu
       serverText: `unable to load model '${config.name}', configuration expects ${expectedInputs} inputs, model provides ${signature.inputs.length}`,
     }
   }
+  const inputs = provision(signature.inputs)
   for (const [index, input] of config.input.entries()) {
     if (input.optional && config.max_batch_size > 0) {
       yield {
@@ -84,7 +85,7 @@ export function* signatureProblems(config: ModelConfig, signature: TensorSignatu
         serverText: `model '${config.name}', tensor '${input.name}': optional inputs are supported only if max_batch_size is 0`,
       }
     }
-    yield* tensorProblems(config, input, index, signature.inputs, 'input')
+    yield* tensorProblems(config, input, index, inputs, 'input')
   }
   if (signature.outputs.length < config.output.length) {
     yield {
@@ -92,7 +93,8 @@ export function* signatureProblems(config: ModelConfig, signature: TensorSignatu
       serverText: `unable to load model '${config.name}', configuration expects ${config.output.length} outputs, model provides ${signature.outputs.length}`,
     }
   }
-  for (const [index, output] of config.output.entries()) yield* tensorProblems(config, output, index, signature.outputs, 'output')
+  const outputs = provision(signature.outputs)
+  for (const [index, output] of config.output.entries()) yield* tensorProblems(config, output, index, outputs, 'output')
 }
 
 /** Inputs of the model that are not in `input`: sequence controls and states, batch inputs. */
@@ -103,13 +105,22 @@ export function scheduledInputs(config: ModelConfig): string[] {
   return [...controls.map(({ name }) => name), ...states.map((state) => state.input_name), ...batchInputs.flatMap((entry) => entry.target_name)]
 }
 
+interface Provision {
+  readonly byName: ReadonlyMap<string, SignatureTensor>
+  /** For a text. */
+  readonly names: string
+}
+
+function provision(tensors: readonly SignatureTensor[]): Provision {
+  return { byName: new Map(tensors.map((tensor) => [tensor.name, tensor])), names: tensors.map(({ name }) => name).toSorted().join(', ') }
+}
+
 function* tensorProblems(
-  config: ModelConfig, tensor: ModelInput | ModelOutput, index: number, provided: readonly SignatureTensor[], role: TensorRole,
+  config: ModelConfig, tensor: ModelInput | ModelOutput, index: number, provided: Provision, role: TensorRole,
 ): Generator<SignatureProblem, void> {
-  const found = provided.find(({ name }) => name === tensor.name)
+  const found = provided.byName.get(tensor.name)
   if (found === undefined) {
-    const allowed = provided.map(({ name }) => name).toSorted().join(', ')
-    yield { kind: 'unknown-tensor', role, index, serverText: `unexpected inference ${role} '${tensor.name}', allowed ${role}s are: ${allowed}` }
+    yield { kind: 'unknown-tensor', role, index, serverText: `unexpected inference ${role} '${tensor.name}', allowed ${role}s are: ${provided.names}` }
     return
   }
   const providedType = configTypeOf(found)

@@ -9,22 +9,24 @@ export type EditStep = (edit: ViewEdits) => TextEdit[]
 
 /**
  * Each step sees what the steps before it made: two changes side by side (a field added after a line that goes away) do not get in each
- * other's way. Where they do not touch, the result is their own small edits.
+ * other's way. Where they do not touch, the result is their own small edits, made without parsing again.
  */
 export function editsInTurn(view: Pick<ConfigView, 'text' | 'tree'>, steps: readonly EditStep[]): TextEdit[] {
+  const edit = viewEdits(view.tree)
+  const perStep = steps.map((step) => step(edit))
+  const sideBySide = perStep.flat()
+  if (perStep.filter((edits) => edits.length > 0).length <= 1 || areApart(sideBySide)) return sideBySide
   let { text, tree } = view
-  const sideBySide: TextEdit[] = []
   for (const step of steps) {
     const edits = step(viewEdits(tree))
     if (edits.length === 0) continue
-    sideBySide.push(...step(viewEdits(view.tree)))
     text = applyEdits(text, edits)
     tree = parsePbtxt(text).tree
   }
-  return areApart(sideBySide) && applyEdits(view.text, sideBySide) === text ? sideBySide : [smallestChange(view.text, text)]
+  return [smallestChange(view.text, text)]
 }
 
 function areApart(edits: readonly TextEdit[]): boolean {
   const sorted = edits.toSorted((a, b) => a.offset - b.offset)
-  return sorted.every((edit, index) => index === 0 || (sorted[index - 1]?.offset ?? 0) + (sorted[index - 1]?.length ?? 0) <= edit.offset)
+  return sorted.every((edit, index) => index === 0 || (sorted[index - 1]?.offset ?? 0) + (sorted[index - 1]?.length ?? 0) < edit.offset)
 }

@@ -16,5 +16,5 @@ function toSignatureTensor(tensor: FileTensor): SignatureTensor {
 /** Of the highest version whose file can be read; null: none is known. */
 export function knownSignature(context: ConfigContext): TensorSignature | null {
   const found = context.versions.filter(({ signature }) => signature !== null).toSorted((a, b) => b.version - a.version)[0]
-  return found?.signature == null ? null : toSignature(found.signature)
+  return found === undefined || found.signature === null ? null : toSignature(found.signature)
 }

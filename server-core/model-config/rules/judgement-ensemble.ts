@@ -44,19 +44,20 @@ const FRAGMENT: ConfigRule = {
   * check(view) {
     const { config } = view
     if (config === null || config.ensemble_scheduling === undefined) return
+    // With a backend or another platform it is Triton's own rule that says so.
+    const isFragment = config.platform === '' && config.backend === ''
     const missing = [
-      ...(config.platform === 'ensemble' ? [] : ['platform: "ensemble"']),
+      ...(isFragment ? ['platform: "ensemble"'] : []),
       ...(config.input.length === 0 ? ['input'] : []), ...(config.output.length === 0 ? ['output'] : []),
     ]
     if (missing.length === 0) return
     const blocks = outerTensors(view, config)
     const edits = editsInTurn(view, [
-      (edit) => (config.platform === 'ensemble' ? [] : edit.setField(['platform'], 'ensemble')),
-      (edit) => (config.backend === '' ? [] : edit.removeField(['backend'])),
+      (edit) => (isFragment ? edit.setField(['platform'], 'ensemble') : []),
       (edit) => (config.input.length === 0 && blocks !== null ? edit.setField(['input'], blocks.input) : []),
       (edit) => (config.output.length === 0 && blocks !== null ? edit.setField(['output'], blocks.output) : []),
     ])
-    const isComplete = blocks !== null || missing.length === 1 && config.platform !== 'ensemble'
+    const isComplete = blocks !== null || (missing.length === 1 && isFragment)
     yield {
       code: 'ensemble-incomplete', severity: 'error', path: ['ensemble_scheduling'],
       message: say(`An ensemble also needs ${missing.join(', ')}.`, `ensemble 还需要 ${missing.join('、')}。`),
@@ -186,12 +187,14 @@ const MAPS: ConfigRule = {
   * check(view) {
     const { config, context } = view
     if (config === null) return
-    for (const [index, step] of stepsOf(config).entries()) {
+    const steps = stepsOf(config)
+    const sources = [...new Set([...config.input.map(({ name }) => name), ...steps.flatMap((step) => Object.values(step.output_map))])]
+    for (const [index, step] of steps.entries()) {
       const model = modelNamed(context, step.model_name)
       if (!isJudged(model)) continue
       yield* unknownKeys(view, step, index, 'input_map', model.config.input)
       yield* unknownKeys(view, step, index, 'output_map', model.config.output)
-      yield* unmappedInputs(view, config, step, index, model.config)
+      yield* unmappedInputs(view, sources, step, index, model.config)
     }
   },
 }
@@ -222,8 +225,7 @@ function* unknownKeys(view: ConfigView, step: Step, index: number, map: 'input_m
   }
 }
 
-function* unmappedInputs(view: ConfigView, config: ModelConfig, step: Step, index: number, model: ModelConfig): Generator<Finding> {
-  const sources = [...config.input.map(({ name }) => name), ...stepsOf(config).flatMap((other) => Object.values(other.output_map))]
+function* unmappedInputs(view: ConfigView, sources: readonly string[], step: Step, index: number, model: ModelConfig): Generator<Finding> {
   const hasWrongKey = Object.keys(step.input_map).some((key) => !model.input.some(({ name }) => name === key))
   for (const input of model.input) {
     if (input.optional || Object.hasOwn(step.input_map, input.name)) continue
@@ -235,7 +237,7 @@ function* unmappedInputs(view: ConfigView, config: ModelConfig, step: Step, inde
       // Under a wrong key it may be there already: that finding repairs it.
       fixes: hasWrongKey ? [] : source !== undefined
         ? [preferredFix(`Map '${input.name}' to the tensor of that name`, `映射到同名张量 '${input.name}'`, view.edit.setMapEntry(stepPath(index, 'input_map'), input.name, source))]
-        : [...new Set(sources)].slice(0, 5).map((name) => otherFix(`Map to '${name}'`, `映射到 '${name}'`, view.edit.setMapEntry(stepPath(index, 'input_map'), input.name, name))),
+        : sources.slice(0, 5).map((name) => otherFix(`Map to '${name}'`, `映射到 '${name}'`, view.edit.setMapEntry(stepPath(index, 'input_map'), input.name, name))),
     }
   }
 }

@@ -111,7 +111,9 @@ function* specificFindings(view: ConfigView, config: ModelConfig, available: rea
   const wanted = config.version_policy?.specific?.versions
   if (wanted === undefined) return
   const path = ['version_policy', 'specific', 'versions']
-  const there = wanted.filter((version) => available.includes(version))
+  const isThere = new Set(available)
+  const there = wanted.filter((version) => isThere.has(version))
+  let count = 0
   const newest = available.at(-1) ?? 1
   if (wanted.length === 0) {
     yield {
@@ -122,7 +124,8 @@ function* specificFindings(view: ConfigView, config: ModelConfig, available: rea
     return
   }
   for (const [index, version] of wanted.entries()) {
-    if (available.includes(version)) continue
+    if (isThere.has(version)) continue
+    if (++count > MOST_FINDINGS) return
     const isOnly = there.length === 0
     const fix = isOnly
       ? preferredFix(`Use version ${newest}`, `使用版本 ${newest}`, view.edit.setField(path, [newest]))
@@ -135,6 +138,9 @@ function* specificFindings(view: ConfigView, config: ModelConfig, available: rea
     }
   }
 }
+
+/** Nobody reads more; looking for similar names takes time. */
+const MOST_FINDINGS = 100
 
 /** Endings of files that a backend runs. */
 const MODEL_FILES: Readonly<Record<string, readonly string[]>> = {
@@ -185,11 +191,14 @@ const LABELS: ConfigRule = {
   * check(view) {
     const { config, context } = view
     if (config === null || !isFolderKnown(view)) return
-    const known = Object.keys(context.files)
+    const known = Object.keys(context.files).slice(0, 2000)
+    const isThere = new Set(Object.keys(context.files))
+    let count = 0
     for (const [index, { name, label_filename: file }] of config.output.entries()) {
       if (file === '') continue
       const place = normalPath(file)
-      if (place !== null && known.includes(place)) continue
+      if (place !== null && isThere.has(place)) continue
+      if (++count > MOST_FINDINGS) return
       const path = ['output', index, 'label_filename']
       const where = `'${file}' for output '${name}' in model '${view.modelName}'`
       const remove = otherFix('Serve without labels', '不使用标签', view.edit.removeField(path))

@@ -15,6 +15,8 @@ import type { ConfigRule, ConfigView, Finding } from './rule.ts'
 const LEVELS = Object.keys(NPU_LEVEL_PREFIX) as NpuOptionLevel[]
 /** Documented as the most that helps. */
 const MOST_STREAMS = 8
+/** Unknown names looked at: similar ones are searched for each. */
+const MOST_UNKNOWN = 300
 
 function parameterOf(view: ConfigView, key: string): string | undefined {
   const parameters = view.config?.parameters ?? {}
@@ -33,10 +35,12 @@ const OPTION_NAMES: ConfigRule = {
   * check(view) {
     const { config } = view
     if (config === null || !isNpuBackend(backendOf(view))) return
+    let count = 0
     for (const key of Object.keys(config.parameters)) {
       const { level, name, option } = readNpuParameterName(key)
       const path = ['parameters', { key }]
       if (option === undefined) {
+        if (++count > MOST_UNKNOWN) continue
         yield* unknownOption(view, key, level, name)
         continue
       }

@@ -138,6 +138,11 @@ const TENSORS: readonly Case[] = [
     serverText: "unable to load model 'm', configuration expects 3 inputs, model provides 2",
   },
   {
+    code: 'scheduled-input-not-in-model', severity: 'error', fix: null, context: ADD, good: GOOD_ADD,
+    text: `${GOOD_ADD}sequence_batching { control_input { name: "START" control { kind: CONTROL_SEQUENCE_START int32_false_true: [ 0, 1 ] } } }`,
+    serverText: "unable to load model 'm', configuration expects 3 inputs, model provides 2",
+  },
+  {
     code: 'dims-contain-batch', severity: 'error', text: GOOD_ADD.replace('dims: [ 3 ]', 'dims: [ -1, 3 ]'), context: ADD, fixed: GOOD_ADD, good: GOOD_ADD,
     serverText: "model 'm', tensor 'A': the model expects 2 dimensions (shape [-1,3]) but the model configuration specifies 3 dimensions (an initial batch dimension because "
       + 'max_batch_size > 0 followed by the explicit tensor shape, making complete shape [-1,-1,3])',

@@ -17,9 +17,34 @@ const KIND_ZH: Readonly<Record<TensorRole, string>> = { input: '输入', output:
 /** Backends that run the ONNX file of the version directory. */
 const RUNS_ONNX = new Set(['onnxruntime', 'npu_ge'])
 
+/** Nobody reads more; working out their repairs would take long. */
+const MOST_FINDINGS = 500
+/** Names looked at for a likely one. */
+const MOST_CANDIDATES = 200
+
+/** What all findings about one config and its file share. */
+interface Comparison {
+  readonly view: ConfigView
+  /** Completed and named. */
+  readonly config: ModelConfig
+  readonly signature: TensorSignature
+  /** Tensors of the file that the config does not list. */
+  readonly unclaimed: Readonly<Record<TensorRole, readonly SignatureTensor[]>>
+  /** The same repair for every tensor, made when the first one asks. */
+  readonly noBatching: () => ConfigFix
+}
+
+function compare(view: ConfigView, config: ModelConfig, signature: TensorSignature): Comparison {
+  let fix: ConfigFix | undefined
+  return {
+    view, config, signature, unclaimed: { input: unclaimed(config, signature, 'input'), output: unclaimed(config, signature, 'output') },
+    noBatching: () => (fix ??= noBatching(view, config, signature)),
+  }
+}
+
 const AGAINST_FILE: ConfigRule = {
   codes: [
-    'tensor-not-in-model', 'tensor-type-differs', 'tensor-type-unsupported', 'tensor-missing', 'tensor-twice', 'dims-contain-batch', 'dims-differ',
+    'tensor-not-in-model', 'tensor-type-differs', 'tensor-type-unsupported', 'tensor-missing', 'tensor-twice', 'scheduled-input-not-in-model', 'dims-contain-batch', 'dims-differ',
     'fixed-batch-dim', 'model-cannot-batch', 'optional-while-batching', 'output-not-offered',
   ],
   * check(view) {
@@ -30,13 +55,15 @@ const AGAINST_FILE: ConfigRule = {
     if (!RUNS_ONNX.has(backend)) return
     const named: ModelConfig = { ...config, name: view.modelName }
     const isOnnxRuntime = backend === 'onnxruntime'
-    const findings: Finding[] = []
-    if (isOnnxRuntime) for (const problem of completionProblems(named, signature)) findings.push(...found(view, named, signature, problem))
-    if (findings.length === 0) {
-      const completed = isOnnxRuntime ? completeFromSignature(named, signature, { defaultMaxBatchSize: DEFAULT_MAX_BATCH_SIZE }) : named
-      for (const problem of signatureProblems(completed, signature)) findings.push(...found(view, completed, signature, problem))
+    const completed = isOnnxRuntime ? completeFromSignature(named, signature, { defaultMaxBatchSize: DEFAULT_MAX_BATCH_SIZE }) : named
+    const [cannotComplete] = isOnnxRuntime ? completionProblems(named, signature) : []
+    const comparison = compare(view, cannotComplete === undefined ? completed : named, signature)
+    const problems = cannotComplete === undefined ? signatureProblems(completed, signature) : [cannotComplete]
+    let count = 0
+    for (const problem of problems) {
+      if (++count > MOST_FINDINGS) break
+      for (const { serverText, ...finding } of found(comparison, problem)) yield isOnnxRuntime && serverText !== undefined ? { ...finding, serverText } : finding
     }
-    for (const { serverText, ...finding } of findings) yield isOnnxRuntime && serverText !== undefined ? { ...finding, serverText } : finding
     yield* outputsNotOffered(view, config, signature)
   },
 }
@@ -48,17 +75,18 @@ function unclaimed(config: ModelConfig, signature: TensorSignature, role: Tensor
   return signature[`${role}s`].filter(({ name }) => !listed.has(name))
 }
 
-function* found(view: ConfigView, config: ModelConfig, signature: TensorSignature, problem: SignatureProblem): Generator<Finding> {
+function* found(comparison: Comparison, problem: SignatureProblem): Generator<Finding> {
+  const { view, config } = comparison
   const { serverText } = problem
   switch (problem.kind) {
     case 'cannot-batch':
       yield {
         code: 'model-cannot-batch', severity: 'error', path: ['max_batch_size'], serverText,
         message: say('The model file has a fixed first dimension, so it cannot run batches: max_batch_size must be 0.', '模型文件的第一维是固定的，不能组批：max_batch_size 必须为 0。'),
-        fixes: [noBatching(view, config, signature)],
+        fixes: [comparison.noBatching()],
       }
       return
-    case 'tensor-count': yield* countFindings(view, config, signature, problem.role, serverText); return
+    case 'tensor-count': yield* countFindings(comparison, problem.role, serverText); return
     case 'optional-while-batching':
       yield {
         code: 'optional-while-batching', severity: 'error', path: [problem.role, problem.index, 'optional'], serverText,
@@ -66,7 +94,7 @@ function* found(view: ConfigView, config: ModelConfig, signature: TensorSignatur
         fixes: [preferredFix('Make the input required', '改为必需输入', view.edit.removeField([problem.role, problem.index, 'optional']))],
       }
       return
-    case 'unknown-tensor': yield unknownTensor(view, config, signature, problem.role, problem.index, serverText); return
+    case 'unknown-tensor': yield unknownTensor(comparison, problem.role, problem.index, serverText); return
     case 'no-type':
     case 'type': yield typeFinding(view, config, problem); return
     case 'fixed-batch-dim': {
@@ -76,7 +104,7 @@ function* found(view: ConfigView, config: ModelConfig, signature: TensorSignatur
         message: say(
           `max_batch_size is ${config.max_batch_size}, but '${problem.found.name}' has the fixed shape ${shape} in the model file: its first dimension cannot be the batch.`,
           `max_batch_size 为 ${config.max_batch_size}，但模型文件中 '${problem.found.name}' 的形状固定为 ${shape}：第一维不能作为批次维。`),
-        fixes: [noBatching(view, config, signature)],
+        fixes: [comparison.noBatching()],
       }
       return
     }
@@ -89,8 +117,9 @@ function noBatching(view: ConfigView, config: ModelConfig, signature: TensorSign
   const steps: EditStep[] = [(edit) => edit.removeField(['max_batch_size'])]
   if (config.dynamic_batching !== undefined) steps.push((edit) => edit.removeField(['dynamic_batching']))
   for (const role of ['input', 'output'] as const) {
+    const byName = new Map(signature[`${role}s`].map((tensor) => [tensor.name, tensor]))
     for (const [index, tensor] of (view.config?.[role] ?? []).entries()) {
-      const inFile = signature[`${role}s`].find(({ name }) => name === tensor.name)
+      const inFile = byName.get(tensor.name)
       if (inFile?.hasShape === true) steps.push(...takeShape(role, index, tensor, inFile, 0))
     }
   }
@@ -106,10 +135,12 @@ function takeShape(role: TensorRole, index: number, tensor: ModelInput | ModelOu
   return steps
 }
 
-function* countFindings(view: ConfigView, config: ModelConfig, signature: TensorSignature, role: TensorRole, serverText: string): Generator<Finding> {
-  const missing = unclaimed(config, signature, role)
+function* countFindings({ view, config, signature, unclaimed: free }: Comparison, role: TensorRole, serverText: string): Generator<Finding> {
+  const missing = free[role]
+  const inFile = new Set(signature[`${role}s`].map((tensor) => tensor.name))
   const names = config[role].map(({ name }) => name)
-  const twice = names.findIndex((name, index) => names.indexOf(name) < index)
+  const seen = new Set<string>()
+  const twice = names.findIndex((name) => seen.size === seen.add(name).size)
   if (twice >= 0) {
     const name = names[twice] ?? ''
     yield {
@@ -118,9 +149,18 @@ function* countFindings(view: ConfigView, config: ModelConfig, signature: Tensor
       fixes: [preferredFix('Remove the second one', '删除重复项', view.edit.removeItem([role], twice))],
     }
   }
+  const scheduled = role === 'input' ? scheduledInputs(config) : []
+  const strange = scheduled.filter((name) => seen.has(name) || !inFile.has(name))
+  if (strange.length > 0) {
+    yield {
+      code: 'scheduled-input-not-in-model', severity: 'error', path: [config.sequence_batching === undefined ? 'batch_input' : 'sequence_batching'], serverText,
+      message: say(`${namesText(strange, 'en')}: the scheduler feeds these inputs, so the model file must have them, and input must not list them.`,
+        `${namesText(strange, 'zh-CN')}：这些输入由调度器提供，模型文件中必须有，input 中不能再列出。`),
+    }
+  }
   // What is listed under a wrong name is reported as that.
-  const wrongNames = names.filter((name) => !signature[`${role}s`].some((tensor) => tensor.name === name))
-  for (const tensor of missing.slice(wrongNames.length)) {
+  const wrongNames = names.filter((name) => !inFile.has(name))
+  for (const tensor of missing.slice(wrongNames.length, wrongNames.length + MOST_FINDINGS)) {
     yield {
       code: 'tensor-missing', severity: 'error', path: [role], serverText,
       message: say(`The model file needs the ${role} '${tensor.name}' (${tensor.elementType} ${listText(tensor.dims)}), which is not listed.`,
@@ -137,17 +177,17 @@ export function tensorValue(tensor: SignatureTensor, maxBatchSize: number): { na
   return { name: tensor.name, data_type: configTypeOf(tensor), dims, ...(reshape === undefined ? {} : { reshape: { shape: [...reshape.shape] } }) }
 }
 
-function unknownTensor(view: ConfigView, config: ModelConfig, signature: TensorSignature, role: TensorRole, index: number, serverText: string): Finding {
+function unknownTensor({ view, config, signature, unclaimed: free }: Comparison, role: TensorRole, index: number, serverText: string): Finding {
   const name = config[role][index]?.name ?? ''
-  const free = unclaimed(config, signature, role).map((tensor) => tensor.name)
-  const near = didYouMean(name, free) ?? (free.length === 1 ? free[0] : undefined)
+  const names = free[role].slice(0, MOST_CANDIDATES).map((tensor) => tensor.name)
+  const near = didYouMean(name, names) ?? (names.length === 1 ? names[0] : undefined)
   const rename = (to: string): ReturnType<ConfigView['edit']['setField']> => view.edit.setField([role, index, 'name'], to)
   const allowed = signature[`${role}s`].map((tensor) => tensor.name)
   const fixes = near !== undefined
     ? [preferredFix(`Rename to '${near}'`, `改名为 '${near}'`, rename(near))]
-    : free.length === 0
+    : names.length === 0
       ? [preferredFix(`Remove '${name}'`, `删除 '${name}'`, view.edit.removeItem([role], index))]
-      : free.slice(0, 5).map((to) => otherFix(`Rename to '${to}'`, `改名为 '${to}'`, rename(to)))
+      : names.slice(0, 5).map((to) => otherFix(`Rename to '${to}'`, `改名为 '${to}'`, rename(to)))
   const hint = near === undefined ? { en: ` It has ${namesText(allowed, 'en')}.`, zh: `文件中有 ${namesText(allowed, 'zh-CN')}。` } : { en: ` Did you mean '${near}'?`, zh: `是否指 '${near}'？` }
   return {
     code: 'tensor-not-in-model', severity: 'error', path: [role, index, 'name'], serverText, fixes,
@@ -181,22 +221,30 @@ function shapeFinding(view: ConfigView, config: ModelConfig, problem: Extract<Si
   const dims = tensor?.dims ?? []
   const shape = plainDims(inFile)
   const path = [role, index, 'dims']
-  const wanted = configDimsOf(inFile, config.max_batch_size).dims
-  const edits = tensor === undefined ? [] : editsInTurn(view, takeShape(role, index, tensor, inFile, config.max_batch_size))
+  const target = configDimsOf(inFile, config.max_batch_size)
+  const wanted = `${listText(target.dims)}${target.reshape === undefined ? '' : ' reshape { shape: [ ] }'}`
+  // Where the batch size is the completion's, an empty reshape needs it written out.
+  const completes = target.reshape !== undefined && view.config?.max_batch_size === 0
+  const edits = tensor === undefined ? [] : editsInTurn(view, [
+    ...takeShape(role, index, tensor, inFile, config.max_batch_size),
+    (edit) => (completes ? edit.setField(['max_batch_size'], config.max_batch_size) : []),
+  ])
+  const isSame = dims.join() === target.dims.join()
   const restFits = shape.slice(1).every((dim, position) => dim === -1 || dim === dims[position + 1] || dims[position + 1] === -1)
-  if (config.max_batch_size > 0 && tensor?.reshape === undefined && dims.length === shape.length && restFits) {
+  if (config.max_batch_size > 0 && tensor?.reshape === undefined && dims.length === shape.length && restFits && !isSame) {
     return {
       code: 'dims-contain-batch', severity: 'error', path, serverText,
       message: batchTwice(dims, `The model file has ${listText(inFile.dims)}.`, `模型文件是 ${listText(inFile.dims)}。`),
-      fixes: [preferredFix(`Drop the leading ${dims[0] ?? -1}: dims ${listText(wanted)}`, `去掉开头的 ${dims[0] ?? -1}：dims ${listText(wanted)}`, edits)],
+      fixes: [preferredFix(`Drop the leading ${dims[0] ?? -1}: dims ${wanted}`, `去掉开头的 ${dims[0] ?? -1}：dims ${wanted}`, edits)],
     }
   }
   const batch = config.max_batch_size > 0 ? { en: ' after the batch dimension', zh: '（不含批次维）' } : { en: '', zh: '' }
+  const written = `${listText(dims)}${tensor?.reshape === undefined ? '' : ` reshape { shape: ${listText(tensor.reshape.shape)} }`}`
   return {
     code: 'dims-differ', severity: 'error', path, serverText,
-    message: say(`'${inFile.name}' is ${listText(dims)} here, but ${listText(wanted)}${batch.en} in the model file.`,
-      `'${inFile.name}' 在这里是 ${listText(dims)}，在模型文件中是 ${listText(wanted)}${batch.zh}。`),
-    fixes: [preferredFix(`Set dims ${listText(wanted)}`, `设为 dims ${listText(wanted)}`, edits)],
+    message: say(`'${inFile.name}' is ${written} here, but ${wanted}${batch.en} in the model file.`,
+      `'${inFile.name}' 在这里是 ${written}，在模型文件中是 ${wanted}${batch.zh}。`),
+    fixes: [preferredFix(`Set dims ${wanted}`, `设为 dims ${wanted}`, edits)],
   }
 }
 
@@ -209,7 +257,8 @@ function batchTwice(dims: readonly number[], en: string, zh: string): Finding['m
 function* outputsNotOffered(view: ConfigView, config: ModelConfig, signature: TensorSignature): Generator<Finding> {
   if (config.output.length === 0) return
   const missing = unclaimed(config, signature, 'output')
-  const isRenamed = config.output.some(({ name }) => !signature.outputs.some((tensor) => tensor.name === name))
+  const inFile = new Set(signature.outputs.map((tensor) => tensor.name))
+  const isRenamed = config.output.some(({ name }) => !inFile.has(name))
   if (missing.length === 0 || isRenamed) return
   const names = missing.map(({ name }) => name)
   yield {
@@ -232,7 +281,7 @@ const BATCH_WRITTEN_TWICE: ConfigRule = {
       reshape === undefined && dims.length >= 2 && dims[0] === -1 && !dims.slice(1).includes(-1)
     if (tensors.length === 0 || !tensors.every(looksWhole)) return
     for (const role of ['input', 'output'] as const) {
-      for (const [index, { dims }] of config[role].entries()) {
+      for (const [index, { dims }] of config[role].slice(0, MOST_FINDINGS).entries()) {
         yield {
           code: 'dims-may-contain-batch', severity: 'warning', path: [role, index, 'dims'],
           message: batchTwice(dims, 'It loads, but clients that send one batch dimension are refused.', '可以加载，但只带一个批次维的请求会被拒绝。'),

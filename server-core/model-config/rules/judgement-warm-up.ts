@@ -24,6 +24,9 @@ interface SampleInput {
   readonly input_data_file?: string
 }
 
+/** Nobody reads more. */
+const MOST_FINDINGS = 200
+
 const ELEMENT_BYTES = new Map<string, number>(Object.values(DATA_TYPES).map(({ configName, byteSize }) => [configName, byteSize]))
 
 /** The inputs, completed from the model file where the config leaves them to it. */
@@ -41,12 +44,16 @@ const WARM_UP: ConfigRule = {
   * check(view) {
     if (view.config === null || isEnsemble(view.config)) return
     const config = completedConfig(view, view.config)
+    const byName = new Map(config.input.map((input) => [input.name, input]))
+    let count = 0
     for (const [index, sample] of (config.model_warmup as readonly Sample[]).entries()) {
       yield* batchSizeFindings(view, config, sample, index)
       if (config.input.length > 0) yield* coverageFindings(view, config, sample, index)
       for (const [name, input] of Object.entries(sample.inputs)) {
-        const declared = config.input.find((candidate) => candidate.name === name)
-        yield* inputFindings(view, config, declared, name, input, ['model_warmup', index, 'inputs', { key: name }, 'value'])
+        for (const finding of inputFindings(view, config, byName.get(name), name, input, ['model_warmup', index, 'inputs', { key: name }, 'value'])) {
+          if (++count > MOST_FINDINGS) return
+          yield finding
+        }
       }
     }
   },
@@ -82,11 +89,13 @@ function fixedDims(dims: readonly number[]): number[] {
 function* coverageFindings(view: ConfigView, config: ModelConfig, sample: Sample, index: number): Generator<Finding> {
   const path: ConfigPath = ['model_warmup', index, 'inputs']
   const names = config.input.map(({ name }) => name)
+  const declared = new Set(names)
   const given = Object.keys(sample.inputs)
-  const missing = config.input.filter(({ name, optional }) => !optional && !given.includes(name))
-  const unknown = given.filter((name) => !names.includes(name))
-  for (const name of unknown) {
-    const free = names.filter((candidate) => !given.includes(candidate))
+  const isGiven = new Set(given)
+  const missing = config.input.filter(({ name, optional }) => !optional && !isGiven.has(name))
+  const unknown = given.filter((name) => !declared.has(name))
+  const free = names.filter((candidate) => !isGiven.has(candidate)).slice(0, MOST_FINDINGS)
+  for (const name of unknown.slice(0, MOST_FINDINGS)) {
     const near = didYouMean(name, free) ?? (free.length === 1 ? free[0] : undefined)
     yield {
       code: 'warm-up-unknown-input', severity: 'error', path: [...path, { key: name }],
@@ -101,11 +110,12 @@ function* coverageFindings(view: ConfigView, config: ModelConfig, sample: Sample
   const required = config.input.filter(({ optional }) => !optional).length
   const expected = required === names.length ? `expected ${names.length} inputs` : `expected number of inputs between ${required} and ${names.length}`
   const quoted = (list: readonly string[]): string => `[${list.map((name) => `'${name}'`).join(',')}]`
-  for (const input of missing) {
+  const serverText = `[request id: <id_unknown>] ${expected} but got ${given.length} inputs for model '${view.modelName}'. Got input(s) ${quoted(given)}, but missing required `
+    + `input(s) ${quoted(missing.map(({ name }) => name))}. Please provide all required input(s).`
+  for (const input of missing.slice(0, MOST_FINDINGS)) {
     yield {
       code: 'warm-up-input-missing', severity: 'error', path,
-      serverText: `[request id: <id_unknown>] ${expected} but got ${given.length} inputs for model '${view.modelName}'. Got input(s) ${quoted(given)}, but missing required `
-        + `input(s) ${quoted(missing.map(({ name }) => name))}. Please provide all required input(s).`,
+      serverText,
       message: say(`Warm-up must give every required input (missing: ${input.name}).`, `预热必须给出每个必需的输入（缺少：${input.name}）。`),
       fixes: [preferredFix(`Add '${input.name}' filled with zeros`, `添加全零的 '${input.name}'`, view.edit.setMapEntry(path, input.name, zeroSample(input)))],
     }
