@@ -55,6 +55,7 @@ export class ConsoleSession {
       return
     }
     try {
+      if (!Object.hasOwn(this.#handlers, message.name)) throw new ServerError('INVALID_ARG', `there is no console command '${message.name}'`)
       const value = await this.#handlers[message.name](message.args)
       this.#send({ type: 'result', id: message.id, ok: true, value })
     } catch (error) {
