@@ -262,6 +262,65 @@ describe('explicit mode', () => {
     await ask(test, 'b')
   })
 
+  it('lets loads that come while the repository is replaced wait for the new one', async () => {
+    await using first = await TemporaryRepository.create({
+      'slow/config.pbtxt': identityConfig('parameters { key: "execute_delay_ms" value { string_value: "200" } }'), 'slow/1/x': '',
+      'old/config.pbtxt': identityConfig(), 'old/1/x': '',
+    })
+    await using second = await TemporaryRepository.create({ 'new/config.pbtxt': identityConfig(), 'new/1/x': '' })
+    await using test = createTestServer([first.path], { loadModels: ['slow'] })
+    await test.server.start()
+    const answer = ask(test, 'slow')
+    const replaced = test.server.replaceRepository(second.path)
+    await when(test, 'slow', (summary) => summary.state === 'UNLOADING')
+    const loads = Promise.allSettled([test.server.loadModel('old'), test.server.loadModel('new')])
+    await Promise.all([answer, replaced])
+    expect(await loads).toMatchObject([
+      { status: 'rejected', reason: { cause: { message: "no model repository has a directory 'old'" } } }, { status: 'fulfilled' },
+    ])
+    expect(test.server.modelMetrics().filter((model) => model.isLoaded).map((model) => model.model)).toEqual(['new'])
+    await ask(test, 'new')
+  })
+
+  it('lists the new repository only, also when the old one is looked at meanwhile or both are opened at once', async () => {
+    const models = (prefix: string) => Object.fromEntries(Array.from({ length: 60 }, (_unused, number) => [
+      [`${prefix}${number}/config.pbtxt`, identityConfig()], [`${prefix}${number}/1/x`, ''],
+    ]).flat())
+    await using first = await TemporaryRepository.create(models('a'))
+    await using second = await TemporaryRepository.create({ 'b/config.pbtxt': identityConfig(), 'b/1/x': '' })
+    await using test = createTestServer([first.path])
+    await test.server.start()
+    await Promise.all([test.server.rescan(), test.server.replaceRepository(second.path), test.server.rescan()])
+    expect(index(test)).toEqual([{ name: 'b' }])
+    const listed = new Set(['b'])
+    test.server.subscribe({ modelChanged: ({ name }) => { listed.add(name) }, modelRemoved: (name) => { listed.delete(name) } })
+    await Promise.all([test.server.replaceRepository(first.path), test.server.replaceRepository(second.path)])
+    expect(index(test)).toEqual([{ name: 'b' }])
+    expect([...listed]).toEqual(['b'])
+  })
+
+  it('tells when the directory of a loaded model vanished', async () => {
+    await using repository = await TemporaryRepository.create({ 'm/config.pbtxt': identityConfig(), 'm/1/x': '' })
+    await using test = createTestServer([repository.path], { loadModels: ['m'] })
+    await test.server.start()
+    await repository.remove('m')
+    const told = when(test, 'm', (summary) => summary.repositoryPath === '')
+    await test.server.rescan()
+    expect(await told).toMatchObject({ state: 'READY' })
+    await ask(test, 'm')
+  })
+
+  it('stays stopped when it is stopped while it starts', async () => {
+    await using repository = await TemporaryRepository.create({
+      'm/config.pbtxt': identityConfig('parameters { key: "creation_delay_sec" value { string_value: "0.1" } }'), 'm/1/x': '',
+    })
+    const test = createTestServer([repository.path], { modelControlMode: 'poll' })
+    const started = test.server.start()
+    await when(test, 'm', (summary) => summary.stage === 'creating instances')
+    await Promise.all([test.server.stop(10), started])
+    expect(test.server.state).toBe('EXITING')
+  })
+
   it('refuses by name what this version cannot run', async () => {
     const cases: Record<string, [string, RegExp]> = {
       sequence: [identityConfig('sequence_batching { }'), /sequence_batching/],
