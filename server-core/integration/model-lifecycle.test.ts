@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs'
 import { mkdir, readdir, rename, symlink, utimes } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -404,6 +405,20 @@ describe('names that would leave the repository', () => {
     await test.server.start()
     await test.server.loadModel('linked')
     await ask(test, 'linked')
+  })
+
+  it('reads a version whose links lead in circles once, and refuses one that leads to a sea of files', async () => {
+    await using repository = await TemporaryRepository.create({ 'm/config.pbtxt': identityConfig(), 'm/1/x': '', 'm/1/deep/y': '', 'wrong/config.pbtxt': identityConfig() })
+    for (const link of ['a', 'b', 'deep/c']) await symlink(join(repository.path, 'm', '1'), join(repository.path, 'm', '1', link))
+    await using elsewhere = await TemporaryRepository.create()
+    for (let number = 0; number <= 10_000; number++) writeFileSync(join(elsewhere.path, String(number)), '')
+    await mkdir(join(repository.path, 'wrong', '1'))
+    await symlink(elsewhere.path, join(repository.path, 'wrong', '1', 'link'))
+    await using test = createTestServer([repository.path], { loadModels: ['m'] })
+    await test.server.start()
+    const [model, wrong] = test.server.modelSummaries()
+    expect(model).toMatchObject({ state: 'READY', versions: [{ files: [{ path: '1/deep/y' }, { path: '1/x' }] }] })
+    expect(wrong).toMatchObject({ state: 'UNAVAILABLE', reason: expect.stringContaining("'1/link' is no version of a model: there are more than 10000 files below it") as string })
   })
 
   it('refuses a model file outside its version', async () => {
