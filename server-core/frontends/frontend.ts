@@ -41,7 +41,8 @@ export const REPOSITORY_CONTROL_CLOSED =
 export async function listen(server: Server, address: string, port: number, flag: string): Promise<{ address: string; port: number }> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) => { reject(listenError(error, address, port, flag)) })
-    server.listen({ host: address, port, backlog: 1024 }, () => { server.removeAllListeners('error'); resolve() })
+    // Once it listens, an error is a connection that could not be accepted (no more files, say): others can be.
+    server.listen({ host: address, port, backlog: 1024 }, () => { server.removeAllListeners('error').on('error', () => {}); resolve() })
   })
   const bound = server.address()
   if (bound === null || typeof bound === 'string') throw new ServerError('INTERNAL', `${flag}: the listening socket has no address`)
