@@ -372,11 +372,25 @@ describe('explicit mode', () => {
     expect((await failure(test.server.loadModel('m'))).message).toBe("load failed for model 'm': version 1 is at UNAVAILABLE state: Invalid argument: unable to find backend library for backend 'tensorflow', try specifying runtime on the model configuration.;\n")
   })
 
+  it('refuses a warm-up batch beyond the model, and answers while a long warm-up runs', async () => {
+    const warm = (more: string) => identityConfig(`model_warmup { name: "w" ${more} inputs { key: "INPUT0" value { data_type: TYPE_FP32 dims: [ 4 ] zero_data: true } } }`)
+    await using repository = await TemporaryRepository.create({ 'm/config.pbtxt': warm('batch_size: 4294967295'), 'm/1/x': '', 'n/config.pbtxt': warm('batch_size: 1 count: 20000'), 'n/1/x': '' })
+    await using test = createTestServer([repository.path])
+    await test.server.start()
+    expect((await failure(test.server.loadModel('m'))).message).toContain("warmup sample 'w' of model 'm' has batch_size 4294967295, max_batch_size is 8")
+    let isLoaded = false
+    const loaded = test.server.loadModel('n').then(() => { isLoaded = true })
+    await when(test, 'n', (summary) => summary.stage === 'creating instances')
+    await new Promise((resolve) => { setTimeout(resolve, 5) })
+    expect(isLoaded).toBe(false)
+    await loaded
+  })
+
   it('reads labels and refuses label files that lead out of the model', async () => {
     const labelled = (file: string) => identityConfig().replace('name: "OUTPUT0"', `name: "OUTPUT0" label_filename: "${file}"`)
     await using repository = await TemporaryRepository.create({
       'good/config.pbtxt': labelled('labels.txt'), 'good/labels.txt': 'cat\r\ndog\n', 'good/1/x': '',
-      'up/config.pbtxt': labelled('../good/labels.txt'), 'up/1/x': '', 'link/config.pbtxt': labelled('out.txt'), 'link/1/x': '', 'gone/config.pbtxt': labelled('none.txt'), 'gone/1/x': '',
+      'up/config.pbtxt': labelled('../good/labels.txt'), 'up/1/x': '', 'link/config.pbtxt': labelled('out.txt'), 'link/1/x': '', 'gone/config.pbtxt': labelled('none.txt'), 'gone/1/x': '', 'folder/config.pbtxt': labelled('.'), 'folder/1/x': '',
     })
     await symlink('/etc/hostname', join(repository.path, 'link/out.txt'))
     await using test = createTestServer([repository.path])
@@ -386,6 +400,7 @@ describe('explicit mode', () => {
     expect((await failure(test.server.loadModel('up'))).message).toContain("Unsupported: label file path '../good/labels.txt' for output 'OUTPUT0' in model 'up' is outside model directory")
     expect((await failure(test.server.loadModel('link'))).message).toContain("label file path 'out.txt' for output 'OUTPUT0' in model 'link' is outside model directory")
     expect((await failure(test.server.loadModel('gone'))).message).toContain("label file 'none.txt'")
+    expect((await failure(test.server.loadModel('folder'))).message).toContain("Invalid argument: label file '.' for output 'OUTPUT0' in model 'folder' cannot be read: it is a directory")
   })
 })
 
