@@ -56,7 +56,9 @@ export class ConsoleSession {
     }
     try {
       if (!Object.hasOwn(this.#handlers, message.name)) throw new ServerError('INVALID_ARG', `there is no console command '${message.name}'`)
-      const value = await this.#handlers[message.name](message.args)
+      const answer: unknown = this.#handlers[message.name](message.args)
+      // What is known at once leaves at once: an event that follows must not overtake the older state in the answer.
+      const value = answer instanceof Promise ? await answer as unknown : answer
       this.#send({ type: 'result', id: message.id, ok: true, value })
     } catch (error) {
       const reply = toErrorValue(error)
