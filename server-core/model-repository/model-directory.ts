@@ -3,6 +3,7 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ModelFile } from '../contract/repository.ts'
 import type { Logger } from '../logger.ts'
+import { ServerError } from '../server-error.ts'
 
 export interface DirectoryEntry { readonly name: string; readonly isDirectory: boolean }
 
@@ -121,8 +122,12 @@ async function collectFiles(path: string, relativePath: string, entries: readonl
     if (file === null) continue
     found.marks.push(file.mark)
     found.files.push({ path: entryRelative, byteSize: file.byteSize, modifiedAt: file.modifiedAt })
-    if (found.files.length > MAXIMUM_VERSION_FILES) throw new Error(`'${relativePath}' is no version of a model: there are more than ${MAXIMUM_VERSION_FILES} files below it`)
+    if (found.files.length > MAXIMUM_VERSION_FILES) throw tooManyFiles(relativePath)
   }
+}
+
+function tooManyFiles(path: string): ServerError {
+  return new ServerError('INVALID_ARG', `'${path}' is no version of a model: there are more than ${MAXIMUM_VERSION_FILES} files below it`)
 }
 
 async function fileMark(path: string, relativePath: string): Promise<{ mark: string; byteSize: number; modifiedAt: number } | null> {
