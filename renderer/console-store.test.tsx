@@ -59,6 +59,25 @@ describe('followServer', () => {
     expect(state.loadStartedAt).toEqual({ b: 4000 })
   })
 
+  it('keeps what events told after the part of the state that they change', async () => {
+    last().open()
+    last().answer('server.status', serverStatus({ instanceId: 'first' }))
+    last().answer('repository.models', [modelSummary('a', { state: 'LOADING' }), modelSummary('gone')])
+    await vi.advanceTimersByTimeAsync(0)
+    last().receive({ type: 'event', name: 'model.changed', value: modelSummary('a', { state: 'READY', changedAt: 4000 }) })
+    last().receive({ type: 'event', name: 'model.removed', value: { name: 'gone' } })
+    last().receive({ type: 'event', name: 'server.statusChanged', value: serverStatus({ instanceId: 'first', state: 'EXITING' }) })
+    last().answer('statistics.history', [serverSample(1)])
+    await vi.advanceTimersByTimeAsync(0)
+    last().receive({ type: 'event', name: 'statistics.sample', value: serverSample(2) })
+    last().answer('log.recent', [logEntry(1)])
+    await vi.advanceTimersByTimeAsync(0)
+    const state = useConsole.getState()
+    expect(state.models?.map((model) => [model.name, model.state])).toEqual([['a', 'READY']])
+    expect(state).toMatchObject({ lostAt: null, status: { state: 'EXITING' } })
+    expect(state.samples.map((sample) => sample.time)).toEqual([1000, 2000])
+  })
+
   it('keeps the old figures with their age while it reconnects, and fetches again after', async () => {
     await tell()
     last().drop()

@@ -122,23 +122,33 @@ export function followServer(client: ConsoleClient, store: typeof useConsole = u
   return () => unsubscribe.forEach((stop) => stop())
 }
 
+/**
+ * Each part is put in place as it arrives: an event that comes after it is newer, and what came before is in it. The server answers in order, so the
+ * status, which tells whether this is another process, comes first.
+ */
 async function fetchState(client: ConsoleClient, store: typeof useConsole): Promise<void> {
+  let isNewProcess = false
+  let started: Activity | null = null
   try {
-    const [status, models, samples, log] = await Promise.all([
-      client.command('server.status'), client.command('repository.models'), client.command('statistics.history', { seconds: KEPT_SAMPLES }), client.command('log.recent', { count: 500 }),
+    await Promise.all([
+      client.command('server.status').then((status) => store.setState((state) => {
+        isNewProcess = state.status?.instanceId !== status.instanceId
+        if (isNewProcess) started = activityEntry(status.startedAt, null, 'engineStarted')
+        return { status }
+      })),
+      client.command('repository.models').then((models) => store.setState((state) => {
+        const sorted = [...models].sort((a, b) => compareNames(a.name, b.name))
+        return {
+          models: sorted,
+          activity: started === null ? state.activity : [...pastActivity(sorted), started, ...state.activity].slice(0, KEPT_ACTIVITY),
+          loadStartedAt: Object.fromEntries(sorted.filter((model) => model.state === 'LOADING').map((model) => [model.name, state.loadStartedAt[model.name] ?? model.changedAt])),
+        }
+      })),
+      client.command('statistics.history', { seconds: KEPT_SAMPLES }).then((samples) => store.setState((state) => (
+        { samples: isNewProcess ? samples.slice(-KEPT_SAMPLES) : withSamples(state.samples, samples) }))),
+      client.command('log.recent', { count: 500 }).then((log) => store.setState((state) => ({ log: withLog(state.log, log) }))),
     ])
-    store.setState((state) => {
-      const isNewProcess = state.status?.instanceId !== status.instanceId
-      const sorted = [...models].sort((a, b) => compareNames(a.name, b.name))
-      const started = activityEntry(status.startedAt, null, 'engineStarted')
-      return {
-        status, lostAt: null, models: sorted,
-        samples: isNewProcess ? samples.slice(-KEPT_SAMPLES) : withSamples(state.samples, samples),
-        log: withLog(state.log, log),
-        activity: isNewProcess ? [...pastActivity(sorted), started, ...state.activity].slice(0, KEPT_ACTIVITY) : state.activity,
-        loadStartedAt: Object.fromEntries(sorted.filter((model) => model.state === 'LOADING').map((model) => [model.name, state.loadStartedAt[model.name] ?? model.changedAt])),
-      }
-    })
+    store.setState({ lostAt: null })
   } catch (error) {
     // The connection ended meanwhile: the next one fetches again. Anything else is a defect and must be seen.
     if (!(error instanceof ConsoleError && error.isDisconnect)) throw error

@@ -89,8 +89,11 @@ export class TritonInferenceServer implements InferenceServer {
   async start(): Promise<void> {
     await this.#lifecycle.repository.check()
     await this.#lifecycle.rescan()
+    if (this.#isExiting()) return
     this.#sampler.start()
     const failures = await this.#loadStartupModels()
+    // Stopped meanwhile: it stays so.
+    if (this.#isExiting()) return
     this.#setState('READY')
     if (this.controlMode === 'poll') this.#poller.start()
     if (failures > 0) throw new ServerError('INTERNAL', 'failed to load all models')
@@ -196,7 +199,6 @@ export class TritonInferenceServer implements InferenceServer {
     }
     const repository = new ModelRepository([path], this.#repositoryLog)
     await repository.check()
-    await this.#lifecycle.unloadAll()
     await this.#lifecycle.replaceRepository(repository)
     this.#notify((listener) => listener.statusChanged?.())
   }
@@ -285,6 +287,8 @@ export class TritonInferenceServer implements InferenceServer {
     this.#log.info(`Timeout ${Math.max(0, remainingSeconds)}: Found ${busy.length} model versions that have in-flight inferences`)
     for (const model of busy) this.#log.info(`Model '${model.name}' (version ${model.version}) has ${model.inflightCount} in-flight inferences`, { model: model.name })
   }
+
+  #isExiting(): boolean { return this.#state === 'EXITING' }
 
   #setState(state: InferenceServer['state']): void {
     this.#state = state

@@ -1,15 +1,31 @@
 /** Classification: an output turned into its top-k strings `<value>:<index>[:<label>]` (protocol 6.5; the same for gRPC). */
 import { DATA_TYPES, type DataType, type Tensor } from '../contract/inference.ts'
+import type { InferenceServer } from '../inference-server.ts'
 import { ServerError } from '../server-error.ts'
 
 const MAX_STRINGS = 1_000_000
 
-export interface ClassificationOptions {
-  readonly topK: number
+/** What a model says about the classes of one output. */
+export interface OutputClasses {
   /** The model batches: the first dim is the batch. */
   readonly hasBatchDimension: boolean
   /** Index = class; '' counts as no label. */
   readonly labels: readonly string[] | undefined
+}
+
+export interface ClassificationOptions extends OutputClasses {
+  readonly topK: number
+}
+
+/**
+ * The classes of these outputs. Asked before the inference: a model that is unloaded meanwhile still answers, but nobody finds it any more.
+ * @throws ServerError when there is no such model
+ */
+export function readOutputClasses(server: InferenceServer, model: { readonly modelName: string; readonly modelVersion: string }, outputs: readonly string[]): ReadonlyMap<string, OutputClasses> {
+  if (outputs.length === 0) return new Map()
+  const { modelName, modelVersion } = model
+  const hasBatchDimension = server.modelConfig(modelName, modelVersion).max_batch_size > 0
+  return new Map(outputs.map((output) => [output, { hasBatchDimension, labels: server.labels(modelName, modelVersion, output) }]))
 }
 
 /** @returns a BYTES tensor of shape [batch, k] or [k]. @throws ServerError INVALID_ARG for types without an order. */

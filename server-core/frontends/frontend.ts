@@ -1,5 +1,6 @@
 /** What every protocol front end is given and gives back. Front ends call `InferenceServer`; nothing below calls a front end. */
 import type { Server } from 'node:net'
+import type { Duplex } from 'node:stream'
 import type { InferenceServer } from '../inference-server.ts'
 import type { Logger } from '../logger.ts'
 import { ServerError } from '../server-error.ts'
@@ -40,7 +41,8 @@ export const REPOSITORY_CONTROL_CLOSED =
 export async function listen(server: Server, address: string, port: number, flag: string): Promise<{ address: string; port: number }> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) => { reject(listenError(error, address, port, flag)) })
-    server.listen({ host: address, port, backlog: 1024 }, () => { server.removeAllListeners('error'); resolve() })
+    // Once it listens, an error is a connection that could not be accepted (no more files, say): others can be.
+    server.listen({ host: address, port, backlog: 1024 }, () => { server.removeAllListeners('error').on('error', () => {}); resolve() })
   })
   const bound = server.address()
   if (bound === null || typeof bound === 'string') throw new ServerError('INTERNAL', `${flag}: the listening socket has no address`)
@@ -63,4 +65,13 @@ export function listenError(error: NodeJS.ErrnoException, address: string, port:
     default:
       return new ServerError('UNAVAILABLE', `${flag}: cannot listen on ${where}: ${error.message}`, { cause: error })
   }
+}
+
+/**
+ * Answers a connection that node:http let go of (CONNECT, or an upgrade that is refused) and closes it, whatever the client does: nobody
+ * else listens for its errors, and an end alone would leave it open for as long as the client likes.
+ */
+export function refuseDetached(socket: Duplex, reply: string): void {
+  socket.on('error', () => { socket.destroy() })
+  socket.end(reply, () => { socket.destroy() })
 }

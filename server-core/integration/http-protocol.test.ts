@@ -32,6 +32,7 @@ beforeAll(async () => {
     'optional/config.pbtxt': modelOf([['TYPE_FP32', '[ 1 ]'], ['TYPE_FP32', '[ 1 ]', 'optional: true']]), 'optional/1/.keep': '',
     'text/config.pbtxt': modelOf([['TYPE_STRING', '[ -1 ]']]), 'text/1/.keep': '',
     'wide/config.pbtxt': modelOf([['TYPE_INT64', '[ -1 ]'], ['TYPE_UINT64', '[ -1 ]'], ['TYPE_FP16', '[ -1 ]']]), 'wide/1/.keep': '',
+    'leaving/config.pbtxt': identityConfig('parameters { key: "execute_delay_ms" value { string_value: "1000" } }\ninstance_group { count: 2 kind: KIND_CPU }'), 'leaving/1/.keep': '',
     'later/config.pbtxt': identityConfig(), 'later/1/.keep': '',
     'bad/config.pbtxt': 'backend: "identity"\ninput [ { name: "X" data_type: TYPE_FP32 dims: [ 1 ] } ]\noutput [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 1 ] } ]\n', 'bad/1/.keep': '',
   })
@@ -114,6 +115,26 @@ describe('inference errors over both protocols', () => {
 })
 
 describe('inference over both protocols', () => {
+  it('answers with classes after the model was unloaded', async () => {
+    const data = Buffer.from(Float32Array.of(1, 4, 3, 2).buffer)
+    await running.server.loadModel('leaving')
+    const answers = Promise.all([
+      http.send({ path: '/v2/models/leaving/infer', body: JSON.stringify({
+        inputs: [{ name: 'INPUT0', datatype: 'FP32', shape: [1, 4], data: [1, 4, 3, 2] }], outputs: [{ name: 'OUTPUT0', parameters: { classification: 1 } }],
+      }) }),
+      grpc.call('ModelInfer', {
+        model_name: 'leaving', inputs: [{ name: 'INPUT0', datatype: 'FP32', shape: [1, 4] }], raw_input_contents: [data],
+        outputs: [{ name: 'OUTPUT0', parameters: { classification: { int64_param: 1 } } }],
+      }),
+    ])
+    // Both run for a second, and both were handed over well before that.
+    await new Promise((resolve) => { setTimeout(resolve, 300) })
+    await running.server.unloadModel('leaving')
+    const [overHttp, overGrpc] = await answers
+    expect(JSON.parse(overHttp.text)).toMatchObject({ outputs: [{ datatype: 'BYTES', data: ['4.000000:1'] }] })
+    expect(overGrpc).toMatchObject({ outputs: [{ datatype: 'BYTES', shape: ['1', '1'] }] })
+  })
+
   const cases: readonly (readonly [name: string, call: Call])[] = [
     ['one row', { model: 'plain', id: '7', inputs: [tensor('INPUT0', 'FP32', [1, 4], Float32Array.of(1, -0, NaN, 4))] }],
     ['a full batch', { model: 'batched', inputs: [tensor('INPUT0', 'FP32', [8, 4], Float32Array.from({ length: 32 }, (_, i) => i / 7))] }],

@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs'
 import { mkdir, readdir, rename, symlink, utimes } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -262,6 +263,65 @@ describe('explicit mode', () => {
     await ask(test, 'b')
   })
 
+  it('lets loads that come while the repository is replaced wait for the new one', async () => {
+    await using first = await TemporaryRepository.create({
+      'slow/config.pbtxt': identityConfig('parameters { key: "execute_delay_ms" value { string_value: "200" } }'), 'slow/1/x': '',
+      'old/config.pbtxt': identityConfig(), 'old/1/x': '',
+    })
+    await using second = await TemporaryRepository.create({ 'new/config.pbtxt': identityConfig(), 'new/1/x': '' })
+    await using test = createTestServer([first.path], { loadModels: ['slow'] })
+    await test.server.start()
+    const answer = ask(test, 'slow')
+    const replaced = test.server.replaceRepository(second.path)
+    await when(test, 'slow', (summary) => summary.state === 'UNLOADING')
+    const loads = Promise.allSettled([test.server.loadModel('old'), test.server.loadModel('new')])
+    await Promise.all([answer, replaced])
+    expect(await loads).toMatchObject([
+      { status: 'rejected', reason: { cause: { message: "no model repository has a directory 'old'" } } }, { status: 'fulfilled' },
+    ])
+    expect(test.server.modelMetrics().filter((model) => model.isLoaded).map((model) => model.model)).toEqual(['new'])
+    await ask(test, 'new')
+  })
+
+  it('lists the new repository only, also when the old one is looked at meanwhile or both are opened at once', async () => {
+    const models = (prefix: string) => Object.fromEntries(Array.from({ length: 60 }, (_unused, number) => [
+      [`${prefix}${number}/config.pbtxt`, identityConfig()], [`${prefix}${number}/1/x`, ''],
+    ]).flat())
+    await using first = await TemporaryRepository.create(models('a'))
+    await using second = await TemporaryRepository.create({ 'b/config.pbtxt': identityConfig(), 'b/1/x': '' })
+    await using test = createTestServer([first.path])
+    await test.server.start()
+    await Promise.all([test.server.rescan(), test.server.replaceRepository(second.path), test.server.rescan()])
+    expect(index(test)).toEqual([{ name: 'b' }])
+    const listed = new Set(['b'])
+    test.server.subscribe({ modelChanged: ({ name }) => { listed.add(name) }, modelRemoved: (name) => { listed.delete(name) } })
+    await Promise.all([test.server.replaceRepository(first.path), test.server.replaceRepository(second.path)])
+    expect(index(test)).toEqual([{ name: 'b' }])
+    expect([...listed]).toEqual(['b'])
+  })
+
+  it('tells when the directory of a loaded model vanished', async () => {
+    await using repository = await TemporaryRepository.create({ 'm/config.pbtxt': identityConfig(), 'm/1/x': '' })
+    await using test = createTestServer([repository.path], { loadModels: ['m'] })
+    await test.server.start()
+    await repository.remove('m')
+    const told = when(test, 'm', (summary) => summary.repositoryPath === '')
+    await test.server.rescan()
+    expect(await told).toMatchObject({ state: 'READY' })
+    await ask(test, 'm')
+  })
+
+  it('stays stopped when it is stopped while it starts', async () => {
+    await using repository = await TemporaryRepository.create({
+      'm/config.pbtxt': identityConfig('parameters { key: "creation_delay_sec" value { string_value: "0.1" } }'), 'm/1/x': '',
+    })
+    const test = createTestServer([repository.path], { modelControlMode: 'poll' })
+    const started = test.server.start()
+    await when(test, 'm', (summary) => summary.stage === 'creating instances')
+    await Promise.all([test.server.stop(10), started])
+    expect(test.server.state).toBe('EXITING')
+  })
+
   it('refuses by name what this version cannot run', async () => {
     const cases: Record<string, [string, RegExp]> = {
       sequence: [identityConfig('sequence_batching { }'), /sequence_batching/],
@@ -312,11 +372,25 @@ describe('explicit mode', () => {
     expect((await failure(test.server.loadModel('m'))).message).toBe("load failed for model 'm': version 1 is at UNAVAILABLE state: Invalid argument: unable to find backend library for backend 'tensorflow', try specifying runtime on the model configuration.;\n")
   })
 
+  it('refuses a warm-up batch beyond the model, and answers while a long warm-up runs', async () => {
+    const warm = (more: string) => identityConfig(`model_warmup { name: "w" ${more} inputs { key: "INPUT0" value { data_type: TYPE_FP32 dims: [ 4 ] zero_data: true } } }`)
+    await using repository = await TemporaryRepository.create({ 'm/config.pbtxt': warm('batch_size: 4294967295'), 'm/1/x': '', 'n/config.pbtxt': warm('batch_size: 1 count: 20000'), 'n/1/x': '' })
+    await using test = createTestServer([repository.path])
+    await test.server.start()
+    expect((await failure(test.server.loadModel('m'))).message).toContain("warmup sample 'w' of model 'm' has batch_size 4294967295, max_batch_size is 8")
+    let isLoaded = false
+    const loaded = test.server.loadModel('n').then(() => { isLoaded = true })
+    await when(test, 'n', (summary) => summary.stage === 'creating instances')
+    await new Promise((resolve) => { setTimeout(resolve, 5) })
+    expect(isLoaded).toBe(false)
+    await loaded
+  })
+
   it('reads labels and refuses label files that lead out of the model', async () => {
     const labelled = (file: string) => identityConfig().replace('name: "OUTPUT0"', `name: "OUTPUT0" label_filename: "${file}"`)
     await using repository = await TemporaryRepository.create({
       'good/config.pbtxt': labelled('labels.txt'), 'good/labels.txt': 'cat\r\ndog\n', 'good/1/x': '',
-      'up/config.pbtxt': labelled('../good/labels.txt'), 'up/1/x': '', 'link/config.pbtxt': labelled('out.txt'), 'link/1/x': '', 'gone/config.pbtxt': labelled('none.txt'), 'gone/1/x': '',
+      'up/config.pbtxt': labelled('../good/labels.txt'), 'up/1/x': '', 'link/config.pbtxt': labelled('out.txt'), 'link/1/x': '', 'gone/config.pbtxt': labelled('none.txt'), 'gone/1/x': '', 'folder/config.pbtxt': labelled('.'), 'folder/1/x': '',
     })
     await symlink('/etc/hostname', join(repository.path, 'link/out.txt'))
     await using test = createTestServer([repository.path])
@@ -326,6 +400,7 @@ describe('explicit mode', () => {
     expect((await failure(test.server.loadModel('up'))).message).toContain("Unsupported: label file path '../good/labels.txt' for output 'OUTPUT0' in model 'up' is outside model directory")
     expect((await failure(test.server.loadModel('link'))).message).toContain("label file path 'out.txt' for output 'OUTPUT0' in model 'link' is outside model directory")
     expect((await failure(test.server.loadModel('gone'))).message).toContain("label file 'none.txt'")
+    expect((await failure(test.server.loadModel('folder'))).message).toContain("Invalid argument: label file '.' for output 'OUTPUT0' in model 'folder' cannot be read: it is a directory")
   })
 })
 
@@ -345,6 +420,20 @@ describe('names that would leave the repository', () => {
     await test.server.start()
     await test.server.loadModel('linked')
     await ask(test, 'linked')
+  })
+
+  it('reads a version whose links lead in circles once, and refuses one that leads to a sea of files', async () => {
+    await using repository = await TemporaryRepository.create({ 'm/config.pbtxt': identityConfig(), 'm/1/x': '', 'm/1/deep/y': '', 'wrong/config.pbtxt': identityConfig() })
+    for (const link of ['a', 'b', 'deep/c']) await symlink(join(repository.path, 'm', '1'), join(repository.path, 'm', '1', link))
+    await using elsewhere = await TemporaryRepository.create()
+    for (let number = 0; number <= 10_000; number++) writeFileSync(join(elsewhere.path, String(number)), '')
+    await mkdir(join(repository.path, 'wrong', '1'))
+    await symlink(elsewhere.path, join(repository.path, 'wrong', '1', 'link'))
+    await using test = createTestServer([repository.path], { loadModels: ['m'] })
+    await test.server.start()
+    const [model, wrong] = test.server.modelSummaries()
+    expect(model).toMatchObject({ state: 'READY', versions: [{ files: [{ path: '1/deep/y' }, { path: '1/x' }] }] })
+    expect(wrong).toMatchObject({ state: 'UNAVAILABLE', reason: expect.stringContaining("'1/link' is no version of a model: there are more than 10000 files below it") as string })
   })
 
   it('refuses a model file outside its version', async () => {

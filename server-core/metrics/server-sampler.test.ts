@@ -1,8 +1,8 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { ServerSample } from '../contract/statistics.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
 import { ModelStatistics } from './model-statistics.ts'
-import { ServerSampler } from './server-sampler.ts'
+import { processUsage, ServerSampler } from './server-sampler.ts'
 
 const SECOND = 1e9
 
@@ -65,5 +65,14 @@ describe('ServerSampler', () => {
     clock.advance(9 * SECOND)
     expect(sampler.history(3600).map((sample) => sample.time)).toEqual([6000, 7000, 8000, 9000, 10_000])
     expect(sampler.history(2).map((sample) => sample.time)).toEqual([9000, 10_000])
+  })
+})
+
+describe('processUsage', () => {
+  it('does without the memory where it cannot be read', () => {
+    expect(processUsage().residentBytes).toBeGreaterThan(1e6)
+    const rss = vi.spyOn(process.memoryUsage, 'rss').mockImplementation(() => { throw new Error('EMFILE: too many open files, uv_resident_set_memory') })
+    expect(processUsage().residentBytes).toBeNull()
+    rss.mockRestore()
   })
 })

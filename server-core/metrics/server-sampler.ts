@@ -5,13 +5,23 @@ import type { ModelStatistics } from './model-statistics.ts'
 export interface ProcessUsage {
   /** Microseconds of CPU, user and system, since the process started. */
   readonly cpuMicroseconds: number
-  readonly residentBytes: number
+  /** null: it cannot be read now. */
+  readonly residentBytes: number | null
 }
 
 /** The process as the operating system counts it. */
 export function processUsage(): ProcessUsage {
   const { user, system } = process.cpuUsage()
-  return { cpuMicroseconds: user + system, residentBytes: process.memoryUsage.rss() }
+  return { cpuMicroseconds: user + system, residentBytes: residentBytes() }
+}
+
+/** Reading it opens a file, which fails when the process has none left to open. */
+function residentBytes(): number | null {
+  try {
+    return process.memoryUsage.rss()
+  } catch {
+    return null
+  }
 }
 
 export interface ServerSamplerOptions {

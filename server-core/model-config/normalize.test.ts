@@ -80,6 +80,7 @@ describe('normalizeInstanceGroups', () => {
       + 'minimum required CUDA compute compatibility of 6.000000 are: 0, 1'],
     ['platform: "p" instance_group { profile: "0" }', 0, 'INVALID_ARG', 'instance group m_0 of model m and platform pspecifies profile field which is only supported for '
       + 'TensorRT models'],
+    ['instance_group [ { count: 1000 }, { count: 2147483647 } ]', 0, 'INVALID_ARG', 'instance groups of model m ask for 2147484647 instances, at most 1024 are possible'],
     ['instance_group { kind: 9 }', 0, 'INTERNAL', 'instance group m_0 of model m has unexpected kind KIND_AUTO'],
   ])('refuses %s with %i GPUs', (text, gpuCount, kind, message) => {
     expect(() => groups(text, gpuCount)).toThrow(expect.objectContaining({ kind, message }) as Error)

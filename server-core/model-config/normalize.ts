@@ -54,6 +54,9 @@ function normalizeSequenceBatching(batching: Record<string, unknown>, maxBatchSi
   return result
 }
 
+/** Each instance is a thread and a session of its own; more than this would take the whole machine. */
+const MAXIMUM_INSTANCES = 1024
+
 /**
  * Names, kinds and counts of the instance groups, and their checks. A group made because none was given bears the model's name, others
  * `<model>_<index>`.
@@ -91,7 +94,17 @@ function automaticKind(group: ModelInstanceGroup, gpuCount: number): InstanceGro
 
 /** @param config with normalised groups, or with those written: their index is the same */
 export function* instanceGroupProblems(config: ModelConfig, machine: { readonly gpuCount: number }): Generator<ConfigProblem> {
-  for (const [index, group] of config.instance_group.entries()) yield* groupProblems(group, index, config, machine.gpuCount)
+  let instances = 0
+  for (const [index, group] of config.instance_group.entries()) {
+    yield* groupProblems(group, index, config, machine.gpuCount)
+    instances += group.count
+    if (instances <= MAXIMUM_INSTANCES) continue
+    yield {
+      code: 'too-many-instances', path: ['instance_group', index, 'count'], facts: { instances, maximum: MAXIMUM_INSTANCES },
+      text: `instance groups of model ${config.name} ask for ${instances} instances, at most ${MAXIMUM_INSTANCES} are possible`,
+    }
+    return
+  }
 }
 
 function* groupProblems(group: ModelInstanceGroup, index: number, config: ModelConfig, gpuCount: number): Generator<ConfigProblem> {

@@ -15,7 +15,10 @@ export async function readLabelFiles(config: ModelConfig, modelDirectory: string
     const place = await resolveInside(modelDirectory, output.label_filename)
     if (place.kind === 'outside') throw new ServerError('UNSUPPORTED', `label file path ${where} is outside model directory`)
     if (place.kind === 'missing') throw new ServerError('INVALID_ARG', `label file ${where} does not exist in the model directory`)
-    const lines = (await readFile(place.path, 'utf8')).split(/\r?\n/)
+    const text = await readFile(place.path, 'utf8').catch((cause: NodeJS.ErrnoException) => {
+      throw new ServerError('INVALID_ARG', `label file ${where} cannot be read: ${cause.code === 'EISDIR' ? 'it is a directory' : cause.message}`, { cause })
+    })
+    const lines = text.split(/\r?\n/)
     if (lines.at(-1) === '') lines.pop()
     labels.set(output.name, lines)
   }

@@ -22,8 +22,13 @@ export async function openLoadSource(name: string, entry: RepositoryEntry | null
   if (parameters.files !== undefined && parameters.files.size > 0) {
     if (parameters.config === undefined) throw new ServerError('INVALID_ARG', 'a load request with files must give the model config as well')
     const overrideDirectory = await createOverrideDirectory(name, parameters.files)
-    const directory = await readModelDirectory(overrideDirectory.path, name, overrideDirectory.path)
-    return { directory, diskSignature, overrideDirectory }
+    try {
+      const directory = await readModelDirectory(overrideDirectory.path, name, overrideDirectory.path)
+      return { directory, diskSignature, overrideDirectory }
+    } catch (error) {
+      await overrideDirectory.remove()
+      throw error
+    }
   }
   if (entry === null) throw new ServerError('NOT_FOUND', `no model repository has a directory '${name}'`)
   if (entry.kind === 'duplicate') throw new ServerError('INVALID_ARG', `failed to poll model '${name}': not unique across all model repositories`)

@@ -3,6 +3,7 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ModelFile } from '../contract/repository.ts'
 import type { Logger } from '../logger.ts'
+import { ServerError } from '../server-error.ts'
 
 export interface DirectoryEntry { readonly name: string; readonly isDirectory: boolean }
 
@@ -35,6 +36,8 @@ export interface ModelDirectory {
 
 /** Directories of a model that hold no version. */
 const OTHER_DIRECTORIES = new Set(['warmup', 'initial_state', 'configs', 'samples'])
+/** More files than any model has: a version directory that holds them leads to something else, by a link for instance. */
+const MAXIMUM_VERSION_FILES = 10_000
 
 /** Reads a model directory. Directories that are no version are skipped, with the server's warnings for those that look like one. */
 export async function readModelDirectory(repositoryPath: string, name: string, path: string, log?: Logger): Promise<ModelDirectory> {
@@ -58,11 +61,10 @@ export async function readModelDirectory(repositoryPath: string, name: string, p
     }
     const version = versionOf(entry.name, log)
     if (version === null) continue
-    const files: ModelFile[] = []
     const entries = await listDirectory(entryPath)
-    const versionMarks: string[] = []
-    await collectFiles(entryPath, entry.name, entries, files, versionMarks)
-    versions.push({ version, path: entryPath, entries, files, signature: versionMarks.join('\n') })
+    const found: FoundFiles = { files: [], marks: [], directories: new Set() }
+    await collectFiles(entryPath, entry.name, entries, found)
+    versions.push({ version, path: entryPath, entries, files: found.files, signature: found.marks.join('\n') })
   }
   versions.sort((a, b) => a.version - b.version)
   const otherSignature = marks.join('\n')
@@ -97,19 +99,35 @@ function versionOf(name: string, log?: Logger): number | null {
   return Number(name)
 }
 
-async function collectFiles(path: string, relativePath: string, entries: readonly DirectoryEntry[], files: ModelFile[], marks: string[]): Promise<void> {
+interface FoundFiles {
+  readonly files: ModelFile[]
+  readonly marks: string[]
+  /** Those that were read: links that lead to one of them again are not followed, or links in a circle would never end. */
+  readonly directories: Set<string>
+}
+
+async function collectFiles(path: string, relativePath: string, entries: readonly DirectoryEntry[], found: FoundFiles): Promise<void> {
+  const info = await statOrNull(path)
+  const identity = `${info?.dev}:${info?.ino}`
+  if (info === null || found.directories.has(identity)) return
+  found.directories.add(identity)
   for (const entry of entries) {
     const entryPath = join(path, entry.name)
     const entryRelative = `${relativePath}/${entry.name}`
     if (entry.isDirectory) {
-      await collectFiles(entryPath, entryRelative, await listDirectory(entryPath), files, marks)
+      await collectFiles(entryPath, entryRelative, await listDirectory(entryPath), found)
       continue
     }
     const file = await fileMark(entryPath, entryRelative)
     if (file === null) continue
-    marks.push(file.mark)
-    files.push({ path: entryRelative, byteSize: file.byteSize, modifiedAt: file.modifiedAt })
+    found.marks.push(file.mark)
+    found.files.push({ path: entryRelative, byteSize: file.byteSize, modifiedAt: file.modifiedAt })
+    if (found.files.length > MAXIMUM_VERSION_FILES) throw tooManyFiles(relativePath)
   }
+}
+
+function tooManyFiles(path: string): ServerError {
+  return new ServerError('INVALID_ARG', `'${path}' is no version of a model: there are more than ${MAXIMUM_VERSION_FILES} files below it`)
 }
 
 async function fileMark(path: string, relativePath: string): Promise<{ mark: string; byteSize: number; modifiedAt: number } | null> {

@@ -42,6 +42,9 @@ export class ModelLifecycle {
   readonly #options: ModelLifecycleOptions
   readonly #operations = new ModelOperations()
   readonly #loadSlots: Semaphore
+  /** One scan at a time: the last one asked for says what there is. */
+  readonly #scans = new Semaphore(1)
+  #looks = 0
   readonly #stopping = new Set<Promise<void>>()
   /** Models that answer their last requests. */
   readonly #leaving = new Set<Model>()
@@ -55,18 +58,24 @@ export class ModelLifecycle {
   get repository(): ModelRepository { return this.#repository }
 
   /** Looks at the disk: new directories appear, vanished ones without a loaded version disappear. */
-  async rescan(): Promise<readonly RepositoryEntry[]> {
+  async rescan(): Promise<readonly RepositoryEntry[]> { return this.#scans.run(() => this.#scan()) }
+
+  async #scan(): Promise<readonly RepositoryEntry[]> {
+    const look = ++this.#looks
     const entries = await this.#repository.scan()
     const names = new Set<string>()
     for (const entry of entries) {
       const name = entry.kind === 'model' ? entry.directory.name : entry.name
       names.add(name)
-      await this.#setEntry(this.#record(name), entry)
+      await this.#setEntry(this.#record(name), entry, look)
     }
     for (const record of this.records.values()) {
-      if (names.has(record.name)) continue
+      if (names.has(record.name) || record.look > look) continue
+      const isNews = record.entry !== null
       record.entry = null
+      record.look = look
       if ([...record.versions.values()].every((version) => version.model === null && version.state === 'UNAVAILABLE') && record.stage === '') this.#forget(record)
+      else if (isNews) this.#changed(record)
     }
     return entries
   }
@@ -88,15 +97,24 @@ export class ModelLifecycle {
   /** Unloads everything and waits until it is gone. */
   async unloadAll(): Promise<void> {
     await this.#operations.finishAll()
-    for (const name of [...this.records.keys()]) this.#unload(name)
-    while (this.#stopping.size > 0) await Promise.all(this.#stopping)
+    await this.#unloadAndWait()
   }
 
-  /** Serves another repository from now on; everything must be unloaded. */
+  /** Unloads everything and serves another repository; a load that is asked for meanwhile waits and finds the new one. */
   async replaceRepository(repository: ModelRepository): Promise<void> {
-    this.#repository = repository
-    for (const record of [...this.records.values()]) this.#forget(record)
-    await this.rescan()
+    await this.#operations.alone(async () => {
+      await this.#unloadAndWait()
+      await this.#scans.run(async () => {
+        this.#repository = repository
+        for (const record of [...this.records.values()]) this.#forget(record)
+        await this.#scan()
+      })
+    })
+  }
+
+  async #unloadAndWait(): Promise<void> {
+    for (const name of [...this.records.keys()]) this.#unload(name)
+    while (this.#stopping.size > 0) await Promise.all(this.#stopping)
   }
 
   /** Versions with requests in flight, the leaving ones included. */
@@ -294,18 +312,23 @@ export class ModelLifecycle {
   }
 
   async #locate(name: string, parameters: LoadParameters): Promise<LoadSource> {
+    const look = ++this.#looks
     const entry = await this.#repository.find(name)
-    if (entry !== null) await this.#setEntry(this.#record(name), entry)
+    if (entry !== null) await this.#setEntry(this.#record(name), entry, look)
     return openLoadSource(name, entry, parameters)
   }
 
-  async #setEntry(record: ModelRecord, entry: RepositoryEntry): Promise<void> {
+  async #setEntry(record: ModelRecord, entry: RepositoryEntry, look: number): Promise<void> {
+    if (record.look > look) return
+    record.look = look
     const before = directoryOf(record)?.signature
     const wasKind = record.entry?.kind
     record.entry = entry
     const directory = directoryOf(record)
     if (entry.kind === wasKind && before === directory?.signature) return
-    record.description = directory === null ? null : await this.#describe(directory)
+    const description = directory === null ? null : await this.#describe(directory)
+    if (record.entry?.kind !== entry.kind || directoryOf(record)?.signature !== directory?.signature) return
+    record.description = description
     if (entry.kind === 'duplicate') {
       this.#options.log.error(`failed to poll model '${record.name}': not unique across all model repositories`, { model: record.name })
     }
@@ -345,6 +368,8 @@ export class ModelLifecycle {
   }
 
   #changed(record: ModelRecord): void {
+    // What still happens to a model that was forgotten is no news: nobody lists it any more.
+    if (this.records.get(record.name) !== record) return
     record.changedAt = this.#options.clock.wallMilliseconds()
     this.#options.onChanged(record)
   }

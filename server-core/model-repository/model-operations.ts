@@ -9,6 +9,8 @@ export interface ModelOperation {
 export class ModelOperations {
   readonly #tails = new Map<string, Promise<unknown>>()
   readonly #open = new Map<string, Set<ModelOperation>>()
+  /** Work on all models at once that runs or waits; what is asked for later waits for it. Never rejects. */
+  #gate: Promise<void> | null = null
 
   /** `outdatesOthers`: loads of the same model that did not finish yet are out-dated by this operation. */
   run<T>(model: string, kind: ModelOperation['kind'], outdatesOthers: boolean, work: (operation: ModelOperation) => Promise<T>): Promise<T> {
@@ -17,7 +19,7 @@ export class ModelOperations {
     if (outdatesOthers) for (const other of open) other.isOutdated = true
     const operation: ModelOperation = { kind, isOutdated: false }
     open.add(operation)
-    const previous = this.#tails.get(model) ?? Promise.resolve()
+    const previous = Promise.all([this.#tails.get(model), this.#gate])
     const result = previous.then(() => work(operation)).finally(() => {
       open.delete(operation)
       if (open.size > 0) return
@@ -28,9 +30,26 @@ export class ModelOperations {
     return result
   }
 
+  /** Runs work that concerns all models: after every operation asked for before it (their loads are out-dated), before every later one. */
+  async alone<T>(work: () => Promise<T>): Promise<T> {
+    this.#outdateAll()
+    const result = Promise.all([this.#gate, ...this.#tails.values()]).then(work)
+    const gate = result.then(() => {}, () => {})
+    this.#gate = gate
+    try {
+      return await result
+    } finally {
+      if (this.#gate === gate) this.#gate = null
+    }
+  }
+
   /** Out-dates every load that did not finish, and waits for all operations. */
   async finishAll(): Promise<void> {
+    this.#outdateAll()
+    while (this.#tails.size > 0 || this.#gate !== null) await Promise.all([this.#gate, ...this.#tails.values()])
+  }
+
+  #outdateAll(): void {
     for (const open of this.#open.values()) for (const operation of open) operation.isOutdated = true
-    while (this.#tails.size > 0) await Promise.all(this.#tails.values())
   }
 }

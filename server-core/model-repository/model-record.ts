@@ -38,6 +38,8 @@ export interface LoadedSource {
 export interface ModelRecord {
   readonly name: string
   entry: RepositoryEntry | null
+  /** Number of the look at the disk that `entry` comes from: what an earlier look says counts no more. */
+  look: number
   description: ModelDescription | null
   readonly versions: Map<string, VersionRecord>
   source: LoadedSource | null
@@ -48,7 +50,7 @@ export interface ModelRecord {
 }
 
 export function createRecord(name: string, now: number): ModelRecord {
-  return { name, entry: null, description: null, versions: new Map(), source: null, pollError: '', stage: '', changedAt: now }
+  return { name, entry: null, look: 0, description: null, versions: new Map(), source: null, pollError: '', stage: '', changedAt: now }
 }
 
 /** Versions ascending. */

@@ -8,6 +8,7 @@ import { readOnnxSignature } from '../model-config/onnx-signature.ts'
 import { printModelConfig } from '../model-config/print-config.ts'
 import { emptyModelConfig, readModelConfig } from '../model-config/read-config.ts'
 import { ServerError } from '../server-error.ts'
+import { isInside } from './contained-path.ts'
 import { readModelDirectory } from './model-directory.ts'
 
 /**
@@ -30,7 +31,7 @@ export async function previewNormalisedConfig({ text, path, modelName, modelDire
     const newest = versions.at(-1)
     if (config.backend === 'onnxruntime' && newest !== undefined) {
       const file = join(newest.path, config.default_model_filename)
-      const isFile = await stat(file).then((information) => information.isFile(), () => false)
+      const isFile = isInside(newest.path, file) && await stat(file).then((information) => information.isFile(), () => false)
       if (isFile) config = normalizeModelConfig(completeFromOnnx(config, await readOnnxSignature(file), { defaultMaxBatchSize: DEFAULT_MAX_BATCH_SIZE }))
     }
     return { normalised: printModelConfig(normalizeInstanceGroups(config, { gpuCount: 0 })), normaliseError: null }

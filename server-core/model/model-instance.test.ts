@@ -36,7 +36,7 @@ class MortalBackend implements BackendModel {
   async finalize(): Promise<void> {}
 }
 
-async function setUp() {
+async function setUp({ joins = true } = {}) {
   const clock = new FakeClock()
   const backend = new MortalBackend()
   const pool = new InstancePool()
@@ -47,7 +47,7 @@ async function setUp() {
     model: 'm', version: '1', onGivenUp: (error) => { givenUp.push(error.message) }, onStateChanged: () => {},
   })
   await instance.start()
-  instance.join()
+  if (joins) instance.join()
   return { clock, backend, pool, instance, givenUp, statistics }
 }
 
@@ -107,6 +107,44 @@ describe('a dead instance', () => {
     clock.advance(1 * SECOND)
     await settle()
     expect(instance.state).toBe('READY')
+  })
+
+  it('takes no work before it runs again when it died before it joined', async () => {
+    const { clock, backend, pool, instance } = await setUp({ joins: false })
+    backend.deaths[0]?.(new Error('death'))
+    instance.join()
+    const { payload, outcomes } = payloadOf('a')
+    pool.offer(payload)
+    await settle()
+    expect(outcomes.size).toBe(0)
+    clock.advance(1 * SECOND)
+    await settle()
+    expect(outcomes.get('a')).toMatchObject({ kind: 'response' })
+  })
+
+  it('runs one batch at a time when it died and ran again before it joined', async () => {
+    const { clock, backend, pool, instance } = await setUp({ joins: false })
+    backend.deaths[0]?.(new Error('death'))
+    clock.advance(1 * SECOND)
+    await settle()
+    expect(pool.hasIdle).toBe(false)
+    instance.join()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const started: string[] = []
+    backend.execute = async (requests) => {
+      started.push(requests[0]!.id)
+      await promise
+      requests[0]!.respond([])
+      return times
+    }
+    const first = payloadOf('a')
+    const second = payloadOf('b')
+    pool.offer(first.payload)
+    pool.offer(second.payload)
+    expect(started).toEqual(['a'])
+    resolve()
+    await settle()
+    expect([first.outcomes.get('a'), second.outcomes.get('b')]).toMatchObject([{ kind: 'response' }, { kind: 'response' }])
   })
 
   it('is not replaced once its model stops', async () => {

@@ -41,6 +41,7 @@ export class ModelInstance implements PayloadRunner {
   #cancelRestart: (() => void) | null = null
   #running: Promise<void> | null = null
   #trouble = ''
+  #hasJoined = false
 
   constructor(options: ModelInstanceOptions) {
     this.#options = options
@@ -66,8 +67,11 @@ export class ModelInstance implements PayloadRunner {
     instance.onDeath?.((error) => { this.#died(instance, error) })
   }
 
-  /** Begins to take batches. */
-  join(): void { this.#options.pool.add(this) }
+  /** Begins to take batches; one that died meanwhile does so once it runs again. */
+  join(): void {
+    this.#hasJoined = true
+    if (this.#state === 'READY') this.#options.pool.add(this)
+  }
 
   run(payload: Payload): Promise<void> {
     this.#running = this.#execute(payload)
@@ -138,7 +142,7 @@ export class ModelInstance implements PayloadRunner {
       this.start().then(() => {
         if (this.#state !== 'READY') return
         log.info('model instance runs again', { model, version, instance: this.name })
-        this.join()
+        if (this.#hasJoined) this.join()
         this.#options.onStateChanged()
       }, (error: unknown) => {
         if (this.#state === 'RESTARTING') this.#restartLater(error instanceof Error ? error : new Error(String(error)))

@@ -151,6 +151,8 @@ export class Model {
   async #warmUp(instance: ModelInstance, sample: WarmUpSample): Promise<void> {
     const { clock } = this.#options
     for (let round = 0; round < sample.count; round++) {
+      // However many rounds a config asks for, the server goes on with everything else.
+      await new Promise((resolve) => { setImmediate(resolve) })
       const payload = new Payload()
       const errors: Error[] = []
       const started = clock.now()

@@ -106,7 +106,7 @@ export class RequestValidator {
     if (tensor.datatype !== datatype) {
       refuse(`inference input '${tensor.name}' data-type is '${tensor.datatype}', but model '${this.#model}' expects '${datatype}'`)
     }
-    if (tensor.shape.includes(-1)) {
+    if (tensor.shape.some((dim) => dim < 0)) {
       refuse(`All input dimensions should be specified for input '${tensor.name}' for model '${this.#model}', got [${tensor.shape.join(',')}]`)
     }
     const isBatching = this.#maxBatchSize > 0
@@ -117,7 +117,7 @@ export class RequestValidator {
         + (isBatching ? BATCH_NOTE : ''))
     }
     // A first dim of 0 is compared with one full item, as Triton does: only an input without elements passes.
-    const elements = dims.reduce((product, dim) => product * dim, 1) * (isBatching ? Math.max(1, batchSize) : 1)
+    const elements = dims.reduce((product, dim) => product * dim, isBatching ? batchSize : 1)
     if (datatype === 'BYTES') this.#checkStrings(tensor, elements, refuse)
     else {
       const expected = elements * DATA_TYPES[datatype].byteSize

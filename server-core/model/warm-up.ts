@@ -40,6 +40,9 @@ export async function readWarmUpSamples(config: ModelConfig, modelDirectory: str
   for (const entry of config.model_warmup as readonly WarmUpConfig[]) {
     const batchSize = entry.batch_size ?? 0
     if (batchSize === 0) continue
+    if (batchSize > Math.max(1, config.max_batch_size)) {
+      throw new ServerError('INVALID_ARG', `warmup sample '${entry.name ?? ''}' of model '${config.name}' has batch_size ${batchSize}, max_batch_size is ${config.max_batch_size}`)
+    }
     const inputs: Tensor[] = []
     for (const [name, input] of Object.entries(entry.inputs ?? {})) inputs.push(await readInput(name, input, config.max_batch_size > 0, modelDirectory))
     const request = validator.validate({ modelName: config.name, modelVersion: '', id: '', inputs, requestedOutputs: [], parameters: {} })

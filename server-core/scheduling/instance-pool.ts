@@ -22,7 +22,9 @@ export class InstancePool {
   get hasIdle(): boolean { return this.#idle.length > 0 }
   get readyCount(): number { return this.#ready.length }
 
+  /** A free runner enters; one that is in the pool stays as it is. */
   add(runner: PayloadRunner): void {
+    if (this.#members.has(runner)) return
     this.#members.add(runner)
     this.#release(runner)
   }

@@ -71,6 +71,22 @@ describe('onnxruntime backend', () => {
     expect(test.server.modelStatistics('add', '')[0]).toMatchObject({ inference_count: 6, execution_count: 1 })
   })
 
+  it('answers a request with a batch of none, and those that run with it', async () => {
+    await using repository = await TemporaryRepository.create({
+      'add/1/model.onnx': addModel(2),
+      'add/config.pbtxt': 'max_batch_size: 8 dynamic_batching { preferred_batch_size: [ 8 ] max_queue_delay_microseconds: 200000 } instance_group { count: 1 kind: KIND_CPU }',
+    })
+    await using test = createTestServer([repository.path], { loadModels: ['add'] })
+    await test.server.start()
+    const add = (rows: number, values: readonly number[]) => test.server.infer(requestOf('add', [fp32('A', [rows, 2], values), fp32('B', [rows, 2], values)]))
+    const withData = add(0, [1, 2]).catch((error: unknown) => (error as Error).message)
+    const [empty, full] = await Promise.all([add(0, []), add(3, [1, 2, 3, 4, 5, 6])])
+    expect(await withData).toBe("[request id: <id_unknown>] input byte size mismatch for input 'A' for model 'add'. Expected 0, got 8")
+    expect(empty.response.outputs[0]).toMatchObject({ shape: [0, 2], data: new Uint8Array(0) })
+    expect(floatsOf(full.response.outputs[0])).toEqual([2, 4, 6, 8, 10, 12])
+    expect((await add(0, [])).response.outputs[0]).toMatchObject({ shape: [0, 2] })
+  })
+
   it('gives each request only the outputs it asked for', async () => {
     const tensor = (name: string) => ({ name, type: 'FP32' as const, shape: ['n', 2] })
     await using repository = await TemporaryRepository.create({

@@ -114,6 +114,9 @@ async function openRepository({ server, dataDirectory }: ConsoleCommandContext, 
 
 async function modelDetail({ server, logs }: ConsoleCommandContext, name: string): Promise<ModelDetail> {
   const directory = server.modelDirectory(name)
+  const configText = await readTextOrNull(join(directory, 'config.pbtxt'))
+  const samples = await listSamples(directory)
+  // From here on without waiting: what events told while the disk was read must not be undone by an older summary.
   const summary = server.modelSummaries().find((model) => model.name === name)
   if (summary === undefined) throw new ServerError('NOT_FOUND', `no model '${name}' in the repository`)
   const isLoaded = summary.versions.some((version) => version.state === 'READY')
@@ -122,9 +125,9 @@ async function modelDetail({ server, logs }: ConsoleCommandContext, name: string
     summary,
     metadata: isLoaded ? server.modelMetadata(name, '') : null,
     config,
-    configText: await readTextOrNull(join(directory, 'config.pbtxt')),
+    configText,
     effectiveConfigText: config === null ? null : printModelConfig(config),
-    samples: await listSamples(directory),
+    samples,
     log: logs.recent(LOG_EXCERPT_ENTRIES, name),
   }
 }

@@ -10,7 +10,7 @@ import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import { CONSOLE_SOCKET_PATH } from '../../contract/console-api.ts'
 import type { Logger } from '../../logger.ts'
-import { listen } from '../frontend.ts'
+import { listen, refuseDetached } from '../frontend.ts'
 import type { Frontend } from '../frontend.ts'
 import { consoleCommandHandlers } from './console-commands.ts'
 import type { ConsoleCommandContext } from './console-commands.ts'
@@ -86,7 +86,7 @@ export async function startConsoleFrontend(options: ConsoleFrontendOptions): Pro
         || (access.hasCookie(request.headers.cookie, port) && request.headers.origin === `http://${request.headers.host}`))
     if (!isWelcome) {
       log.warning('console connection refused', { origin: request.headers.origin ?? '', path: url?.pathname ?? '' })
-      socket.end('HTTP/1.1 401 Unauthorized\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
+      refuseDetached(socket, 'HTTP/1.1 401 Unauthorized\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
       return
     }
     sockets.handleUpgrade(request, socket, head, (webSocket) => {

@@ -55,7 +55,10 @@ export class ConsoleSession {
       return
     }
     try {
-      const value = await this.#handlers[message.name](message.args)
+      if (!Object.hasOwn(this.#handlers, message.name)) throw new ServerError('INVALID_ARG', `there is no console command '${message.name}'`)
+      const answer: unknown = this.#handlers[message.name](message.args)
+      // What is known at once leaves at once: an event that follows must not overtake the older state in the answer.
+      const value = answer instanceof Promise ? await answer as unknown : answer
       this.#send({ type: 'result', id: message.id, ok: true, value })
     } catch (error) {
       const reply = toErrorValue(error)

@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { extname, join, normalize, sep } from 'node:path'
+import { pipeline } from 'node:stream'
 
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8', '.js': 'text/javascript; charset=utf-8', '.css': 'text/css; charset=utf-8',
@@ -48,7 +49,8 @@ export async function serveStaticFile(directory: string, path: string, request: 
     response.end()
     return
   }
-  createReadStream(file).on('error', (error) => { response.destroy(error) }).pipe(response)
+  // Unlike `pipe`, it closes the file when the window goes away in the middle.
+  pipeline(createReadStream(file), response, () => {})
 }
 
 export function sendText(response: ServerResponse, status: number, text: string, headers: Readonly<Record<string, string>> = {}): void {

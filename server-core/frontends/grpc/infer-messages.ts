@@ -2,7 +2,7 @@
 import { DATA_TYPES, type DataType, type InferenceRequest, type InferenceResponse, type ParameterValue, type Tensor } from '../../contract/inference.ts'
 import type { InferenceServer } from '../../inference-server.ts'
 import { ServerError } from '../../server-error.ts'
-import { classify } from '../classification.ts'
+import { classify, type OutputClasses } from '../classification.ts'
 import { rawFromContents } from './typed-contents.ts'
 import type { WireInferRequest, WireInferResponse, WireInput, WireParameter, WireParameters, WireRequestedOutput } from './wire-types.ts'
 
@@ -25,12 +25,11 @@ export function readInferRequest(server: InferenceServer, wire: WireInferRequest
   return { request: { modelName, modelVersion, id: wire.id, inputs, requestedOutputs, parameters, ...fields }, classifications }
 }
 
-export function writeInferResponse(server: InferenceServer, call: GrpcInferCall, response: InferenceResponse): WireInferResponse {
+export function writeInferResponse(call: GrpcInferCall, classes: ReadonlyMap<string, OutputClasses>, response: InferenceResponse): WireInferResponse {
   const outputs = response.outputs.map((output) => {
     const topK = call.classifications.get(output.name)
-    if (topK === undefined) return output
-    const hasBatchDimension = server.modelConfig(response.modelName, response.modelVersion).max_batch_size > 0
-    return classify(output, { topK, hasBatchDimension, labels: server.labels(response.modelName, response.modelVersion, output.name) })
+    const own = classes.get(output.name)
+    return topK === undefined || own === undefined ? output : classify(output, { topK, ...own })
   })
   return {
     model_name: response.modelName,

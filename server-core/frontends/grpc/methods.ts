@@ -5,6 +5,7 @@ import { printModelConfigJson } from '../../model-config/json-config.ts'
 import { ServerError } from '../../server-error.ts'
 import { REPOSITORY_CONTROL_CLOSED } from '../frontend.ts'
 import type { ApiCategory } from '../restricted-api.ts'
+import { readOutputClasses } from '../classification.ts'
 import { readInferRequest, writeInferResponse } from './infer-messages.ts'
 import type { WireInferRequest, WireRepositoryParameter } from './wire-types.ts'
 
@@ -85,8 +86,9 @@ async function modelInfer(wire: WireInferRequest, { server }: CallEnvironment, s
     throw new ServerError('UNSUPPORTED', "ModelInfer RPC doesn't support models with decoupled transaction policy")
   }
   const call = readInferRequest(server, wire, modelVersion)
+  const classes = readOutputClasses(server, call.request, [...call.classifications.keys()])
   const { response } = await server.infer(call.request, { signal })
-  return writeInferResponse(server, call, response)
+  return writeInferResponse(call, classes, response)
 }
 
 async function loadModel(request: RepositoryRequest, { server, allowRepositoryControl }: CallEnvironment): Promise<object> {

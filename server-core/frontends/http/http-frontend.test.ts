@@ -515,6 +515,25 @@ describe('connections', () => {
     waiting.current.finish()
   })
 
+  it('survives clients that ask for a tunnel and reset their connection, and closes those that keep theirs open', async () => {
+    for (let index = 0; index < 60; index++) {
+      const raw = new RawConnection(frontend.port)
+      await new Promise((resolve) => { raw.socket.once('connect', resolve) })
+      raw.write('CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n')
+      if (index % 2 === 0) await new Promise((resolve) => { setTimeout(resolve, 1) })
+      raw.socket.resetAndDestroy()
+    }
+    const raw = new RawConnection(frontend.port)
+    raw.socket.allowHalfOpen = true
+    raw.write('CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n')
+    await new Promise((resolve) => { raw.socket.once('end', resolve) })
+    expect(raw.received.toString()).toMatch(/^HTTP\/1\.1 405 /)
+    const isClosed = new Promise((resolve) => { raw.socket.once('error', resolve) })
+    const write = setInterval(() => { raw.write('x') }, 20)
+    await isClosed
+    clearInterval(write)
+  })
+
   it('drains: answers what is in flight, closes idle connections, accepts nothing new', async () => {
     const idle = new RawConnection(frontend.port)
     idle.write('GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n')

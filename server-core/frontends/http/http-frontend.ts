@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net'
 import type { Logger } from '../../logger.ts'
 import { toServerError, ServerError } from '../../server-error.ts'
-import { DEFAULT_MAX_INPUT_SIZE, type Frontend, type FrontendOptions, listen } from '../frontend.ts'
+import { DEFAULT_MAX_INPUT_SIZE, type Frontend, type FrontendOptions, listen, refuseDetached } from '../frontend.ts'
 import { type ApiCategory, type RestrictedApi, restrictionsByCategory } from '../restricted-api.ts'
 import { UnsupportedEncodingError } from './compression.ts'
 import { ConnectionWatch } from './connection-watch.ts'
@@ -58,7 +58,7 @@ class HttpFrontend {
     this.#http.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => { response.writeContinue(); this.#answer(request, response) })
     this.#http.on('connection', (socket) => { this.#watch.addConnection(socket) })
     this.#http.on('clientError', (error, socket: Socket) => { this.#watch.whenAnswered(socket, () => { refuseBrokenRequest(error, socket) }) })
-    this.#http.on('connect', (_request, socket: Socket) => { socket.end(plainReply('405 Method Not Allowed', 'Method Not Allowed')) })
+    this.#http.on('connect', (_request, socket) => { refuseDetached(socket, plainReply('405 Method Not Allowed', 'Method Not Allowed')) })
   }
 
   async start(address: string, port: number): Promise<Frontend> {

@@ -1,6 +1,7 @@
 /** `POST /v2/models/<m>[/versions/<v>]/infer`: body in, checks in the protocol's order (6.1), answer out. */
 import type { InferenceServer } from '../../inference-server.ts'
 import { ServerError } from '../../server-error.ts'
+import { readOutputClasses } from '../classification.ts'
 import { acceptedEncoding, compress, decompress, requestEncoding } from './compression.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import { type InferCall, readInferBody } from './infer-request.ts'
@@ -31,9 +32,11 @@ export async function handleInfer(exchange: HttpExchange, modelVersion: string, 
     ? readCall(exchange, modelVersion, environment, headerLength, collected)
     : readCall(exchange, modelVersion, environment, headerLength, plain(await decompress(collected.body, encoding, maxInputSize)))
   const signal = abortSignal(exchange)
+  const classified = [...call.outputForms].flatMap(([output, form]) => (form.classification > 0 ? [output] : []))
+  const classes = readOutputClasses(server, call.request, classified)
   const { response } = await server.infer(call.request, { signal })
   if (exchange.response.destroyed) return
-  const body = inferResponseBody(server, call, response)
+  const body = inferResponseBody(call, classes, response)
   const responseEncoding = acceptedEncoding(exchange.header('accept-encoding'))
   if (responseEncoding === undefined) send(exchange, body)
   else sendCompressed(exchange, body, responseEncoding, await compress(body.pieces, responseEncoding))

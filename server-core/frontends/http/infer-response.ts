@@ -1,8 +1,7 @@
 /** Turns an inference response into the pieces of an HTTP body: the JSON, then the binary outputs as they are (protocol 6.4). */
 import { DATA_TYPES, type InferenceResponse, type Tensor } from '../../contract/inference.ts'
-import type { InferenceServer } from '../../inference-server.ts'
 import { ServerError } from '../../server-error.ts'
-import { classify } from '../classification.ts'
+import { classify, type OutputClasses } from '../classification.ts'
 import type { InferCall } from './infer-request.ts'
 import { addTensorData, jsonParameters, jsonString, JsonWriter } from './json-writer.ts'
 
@@ -15,7 +14,7 @@ export interface InferBodyPieces {
 }
 
 /** @throws ServerError with the protocol's texts when an output cannot be sent in the form asked for. */
-export function inferResponseBody(server: InferenceServer, call: InferCall, response: InferenceResponse): InferBodyPieces {
+export function inferResponseBody(call: InferCall, classes: ReadonlyMap<string, OutputClasses>, response: InferenceResponse): InferBodyPieces {
   const writer = new JsonWriter()
   const binaries: Uint8Array[] = []
   let binaryLength = 0
@@ -25,7 +24,8 @@ export function inferResponseBody(server: InferenceServer, call: InferCall, resp
   for (let i = 0; i < response.outputs.length; i++) {
     const raw = response.outputs[i] as Tensor
     const form = call.outputForms.get(raw.name) ?? call.defaultForm
-    const output = form.classification === 0 ? raw : classified(server, response, raw, form.classification)
+    const own = form.classification === 0 ? undefined : classes.get(raw.name)
+    const output = own === undefined ? raw : classify(raw, { topK: form.classification, ...own })
     writer.add(`${i === 0 ? '' : ','}{"name":${jsonString(output.name)},"datatype":"${output.datatype}","shape":[${output.shape.join(',')}],`)
     if (form.isBinary) {
       writer.add(`"parameters":{"binary_data_size":${output.data.byteLength}}}`)
@@ -42,12 +42,6 @@ export function inferResponseBody(server: InferenceServer, call: InferCall, resp
   let jsonLength = 0
   for (const piece of json) jsonLength += piece.length
   return { pieces: binaries.length === 0 ? json : [...json, ...binaries], jsonLength, byteLength: jsonLength + binaryLength }
-}
-
-function classified(server: InferenceServer, response: InferenceResponse, output: Tensor, topK: number): Tensor {
-  const { modelName, modelVersion } = response
-  const hasBatchDimension = server.modelConfig(modelName, modelVersion).max_batch_size > 0
-  return classify(output, { topK, hasBatchDimension, labels: server.labels(modelName, modelVersion, output.name) })
 }
 
 function checkedCount(output: Tensor): number {

@@ -1,0 +1,34 @@
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { addModel } from '../../testing/onnx-fixture.ts'
+import { identityConfig, TemporaryRepository } from '../../testing/temporary-repository.ts'
+import { createTestServer, type TestServer } from '../../testing/test-server.ts'
+import { previewNormalisedConfig } from '../../model-repository/preview-normalised-config.ts'
+import { consoleCommandHandlers } from './console-commands.ts'
+
+function handlersOf({ server, logs }: TestServer) {
+  return consoleCommandHandlers({ server, logs, status: () => { throw new Error('not asked for here') }, dataDirectory: join(tmpdir(), 'nowhere'), assetsDirectory: '' })
+}
+
+describe('model.detail', () => {
+  it('tells the state at its end, not that before it read the disk', async () => {
+    await using repository = await TemporaryRepository.create({ 'm/config.pbtxt': identityConfig(), 'm/1/x': '' })
+    await using test = createTestServer([repository.path], { loadModels: ['m'] })
+    await test.server.start()
+    const detail = handlersOf(test)['model.detail']({ name: 'm' })
+    const unloaded = test.server.unloadModel('m')
+    expect((await detail).summary.state).not.toBe('READY')
+    await unloaded
+  })
+})
+
+describe('the normalised config', () => {
+  it('is not completed from a file outside the version', async () => {
+    await using repository = await TemporaryRepository.create({ 'm/1/x': '', 'secret.onnx': addModel(2) })
+    const preview = await previewNormalisedConfig({
+      text: 'backend: "onnxruntime" default_model_filename: "../../secret.onnx"', path: 'config.pbtxt', modelName: 'm', modelDirectory: join(repository.path, 'm'), repositoryPath: repository.path,
+    })
+    expect(preview.normalised).not.toContain('SUM')
+  })
+})
