@@ -10,6 +10,15 @@ interface DiffViewProps {
   readonly afterLabel: string
 }
 
+/** A comparison that is under way in the worker still needs its texts: what ends them waits for it. */
+function afterDiff(editor: monaco.editor.IStandaloneDiffEditor, end: () => void): void {
+  if (editor.getLineChanges() !== null) return end()
+  const waiting = editor.onDidUpdateDiff(() => {
+    waiting.dispose()
+    end()
+  })
+}
+
 export function DiffView({ before, after, beforeLabel, afterLabel }: DiffViewProps) {
   const host = useRef<HTMLDivElement>(null)
   const theme = usePreferences((state) => state.theme)
@@ -22,20 +31,29 @@ export function DiffView({ before, after, beforeLabel, afterLabel }: DiffViewPro
     })
     editor.current = created
     return () => {
-      const models = created.getModel()
-      created.dispose()
-      models?.original.dispose()
-      models?.modified.dispose()
+      editor.current = null
+      afterDiff(created, () => {
+        const models = created.getModel()
+        created.dispose()
+        models?.original.dispose()
+        models?.modified.dispose()
+      })
     }
   }, [])
   useEffect(() => {
-    const old = editor.current?.getModel()
+    const current = editor.current
+    if (!current) return
+    const old = current.getModel()
     const models = { original: monaco.editor.createModel(before, PBTXT_LANGUAGE), modified: monaco.editor.createModel(after, PBTXT_LANGUAGE) }
     withoutBracketColors(models.original)
     withoutBracketColors(models.modified)
-    editor.current?.setModel(models)
-    old?.original.dispose()
-    old?.modified.dispose()
+    current.setModel(models)
+    if (old) {
+      afterDiff(current, () => {
+        old.original.dispose()
+        old.modified.dispose()
+      })
+    }
   }, [before, after])
   useEffect(() => {
     editor.current?.getOriginalEditor().updateOptions({ ariaLabel: beforeLabel })

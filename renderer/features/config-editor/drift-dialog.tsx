@@ -3,6 +3,8 @@ import { Button, Dialog, DialogActions, DialogBody, DialogContent, DialogSurface
 import { useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { ConfigDrift } from '../../../server-core/contract/console-api.ts'
+import { printModelConfig } from '../../../server-core/model-config/print-config.ts'
+import { readModelConfig } from '../../../server-core/model-config/read-config.ts'
 import { ErrorNotice } from '../../components/error-notice.tsx'
 import { Segmented } from '../../components/segmented.tsx'
 import { command } from '../../console-client.ts'
@@ -41,7 +43,7 @@ export function DriftDialog({ modelName }: { readonly modelName: string }) {
                   <span className="npu-quiet">{verdict(t, drift, pair)}</span>
                 </div>
                 {drift.normaliseError !== null && right === 'normalised' && <pre className="npu-server-text">{drift.normaliseError}</pre>}
-                {drift[left] !== null && drift[right] !== null && <DiffView before={drift[left]} after={drift[right]} beforeLabel={t(`drift.side.${left}`)} afterLabel={t(`drift.side.${right}`)} />}
+                {drift[left] !== null && drift[right] !== null && <DiffView before={left === 'onDisk' ? canonical(drift[left]) : drift[left]} after={drift[right]} beforeLabel={t(`drift.side.${left}`)} afterLabel={t(`drift.side.${right}`)} />}
               </>
             )}
           </DialogContent>
@@ -50,6 +52,15 @@ export function DriftDialog({ modelName }: { readonly modelName: string }) {
       </DialogSurface>
     </Dialog>
   )
+}
+
+/** The file in the order and form the engine prints, so that only what is filled in differs; as it is where it cannot be read. */
+function canonical(text: string): string {
+  try {
+    return printModelConfig(readModelConfig(text, 'config.pbtxt'))
+  } catch {
+    return text
+  }
 }
 
 function verdict(t: ReturnType<typeof useTranslation>['t'], drift: ConfigDrift, pair: Pair): string {

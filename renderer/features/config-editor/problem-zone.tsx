@@ -66,6 +66,10 @@ function Zone({ editor, problem, onClose }: { readonly editor: monaco.editor.ISt
     editor.changeViewZones((zones) => {
       id = zones.addZone({ afterLineNumber: endLine, heightInPx: height + 8, domNode: document.createElement('div'), suppressMouseDown: true, onDomNodeTop: (top) => place(node, { top: `${top + 4}px` }) })
     })
+    // The whole of it is seen, not only its first line.
+    const bottom = editor.getBottomForLineNumber(endLine) + height + 12
+    const overflow = bottom - editor.getScrollTop() - editor.getLayoutInfo().height
+    if (overflow > 0 && overflow < height + 40) editor.setScrollTop(editor.getScrollTop() + overflow)
     return () => editor.changeViewZones((zones) => zones.removeZone(id))
   }, [editor, node, endLine, height])
 

