@@ -18,8 +18,9 @@ export function ProblemsList() {
   const isCurrent = useConfigDocument((state) => state.checkedVersion === state.version)
   const failure = useLintFailure((state) => state.reason)
   const fixable = diagnostics.filter(({ fixes }) => fixes.some((fix) => fix.isPreferred)).length
+  const shown = diagnostics.slice(0, SHOWN_PROBLEMS)
   // Buttons are numbered through the whole list, in its order.
-  const firstFix = diagnostics.map((_, index) => diagnostics.slice(0, index).reduce((count, { fixes }) => count + fixes.length, 0))
+  const firstFix = shown.map((_, index) => shown.slice(0, index).reduce((count, { fixes }) => count + fixes.length, 0))
   return (
     <section className="npu-config-problems" aria-label={t('problem.list')} data-testid="config-problems" data-checked={isCurrent}>
       <div className="npu-row npu-config-problems-head">
@@ -30,7 +31,7 @@ export function ProblemsList() {
       {failure !== null && <p className="npu-config-problem-none">{t('problem.checkStopped', { reason: failure })}</p>}
       {diagnostics.length === 0 ? <p className="npu-config-problem-none npu-quiet">{isCurrent ? t('problem.none') : t('problem.checking')}</p> : (
         <ol className="npu-config-problem-list">
-          {diagnostics.slice(0, SHOWN_PROBLEMS).map((problem, index) => (
+          {shown.map((problem, index) => (
             <li key={`${problem.code} ${problem.offset} ${index}`} className="npu-config-problem">
               <button type="button" className="npu-config-problem-place" onClick={() => goToText(problem.offset, problem.offset)}>
                 <SeverityMark severity={problem.severity} /><span className="npu-mono npu-quiet">{problem.line}:{problem.column}</span><span className="npu-config-problem-message">{localized(problem.message)}</span>
