@@ -89,7 +89,7 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
         ...(options.consoleToken === '' ? {} : { token: options.consoleToken }),
         rendererDirectory: options.rendererDirectory === '' ? RENDERER_DIRECTORY : options.rendererDirectory,
         dataDirectory: options.dataDirectory === '' ? join(homedir(), '.local', 'share', 'npu-console') : options.dataDirectory,
-        assetsDirectory: ASSETS_DIRECTORY,
+        assetsDirectory: ASSETS_DIRECTORY, backends: registry.names,
         announceLink: hooks.announceLink ?? ((url) => { log.info(`Open the console at ${url}`) }),
       }))
     }

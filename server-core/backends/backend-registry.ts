@@ -18,6 +18,8 @@ export class BackendRegistry {
     this.#logs = logs
   }
 
+  get names(): readonly string[] { return [...this.#backends.keys()] }
+
   /** Settings of `--backend-config` for one backend: the global ones, overruled by its own. */
   configOf(name: string): Readonly<Record<string, string>> {
     return { ...this.#options.backendConfig[''], ...this.#options.backendConfig[name] }

@@ -13,13 +13,14 @@ import { ServerError } from '../../server-error.ts'
 export interface ConfigFilesContext {
   readonly server: InferenceServer
   readonly dataDirectory: string
+  readonly backends: readonly string[]
   readonly now: () => number
 }
 
-export async function openConfig({ server }: ConfigFilesContext, name: string): Promise<ConfigFile> {
+export async function openConfig({ server, backends }: ConfigFilesContext, name: string): Promise<ConfigFile> {
   const directory = server.modelDirectory(name)
   const path = join(directory, CONFIG_FILE_NAME)
-  const [{ text, hash }, context] = await Promise.all([readConfigFile(path), readConfigContext(directory, { repositoryPath: repositoryOf(server, name), machine: thisMachine() })])
+  const [{ text, hash }, context] = await Promise.all([readConfigFile(path), readConfigContext(directory, { repositoryPath: repositoryOf(server, name), machine: thisMachine(), backends })])
   return { path, text, hash, context }
 }
 

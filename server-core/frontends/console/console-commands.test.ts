@@ -8,7 +8,7 @@ import { previewNormalisedConfig } from '../../model-repository/preview-normalis
 import { consoleCommandHandlers } from './console-commands.ts'
 
 function handlersOf({ server, logs }: TestServer) {
-  return consoleCommandHandlers({ server, logs, status: () => { throw new Error('not asked for here') }, dataDirectory: join(tmpdir(), 'nowhere'), assetsDirectory: '' })
+  return consoleCommandHandlers({ server, logs, status: () => { throw new Error('not asked for here') }, dataDirectory: join(tmpdir(), 'nowhere'), assetsDirectory: '', backends: [] })
 }
 
 describe('model.detail', () => {

@@ -23,6 +23,8 @@ export interface ConsoleCommandContext {
   readonly dataDirectory: string
   /** Our shipped `assets` folder; `sample-repository` in it holds the templates. */
   readonly assetsDirectory: string
+  /** Names of the backends that models can ask for. */
+  readonly backends: readonly string[]
 }
 
 /** A handler gets the arguments as they came and checks them itself. */
@@ -36,7 +38,7 @@ const LOG_EXCERPT_ENTRIES = 100
 
 export function consoleCommandHandlers(context: ConsoleCommandContext): ConsoleCommandHandlers {
   const { server, status, logs } = context
-  const configs: ConfigFilesContext = { server, dataDirectory: context.dataDirectory, now: Date.now }
+  const configs: ConfigFilesContext = { server, dataDirectory: context.dataDirectory, backends: context.backends, now: Date.now }
   return {
     'server.status': () => status(),
     'repository.models': () => server.modelSummaries(),

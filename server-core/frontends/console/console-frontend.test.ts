@@ -22,7 +22,7 @@ beforeEach(async () => {
   const server = new InMemoryInferenceServer([inMemoryModel('fp32', [{ name: 'INPUT0', datatype: 'FP32', dims: [-1] }])])
   frontend = await startConsoleFrontend({
     server, logs, log: logs.logger('console'), status: () => { throw new Error('not asked for here') }, address: '127.0.0.1', port: 0, token: TOKEN,
-    rendererDirectory: directory, dataDirectory: join(directory, 'data'), assetsDirectory: directory, announceLink: () => {},
+    rendererDirectory: directory, dataDirectory: join(directory, 'data'), assetsDirectory: directory, backends: [], announceLink: () => {},
   })
   const answer = await fetch(`http://127.0.0.1:${frontend.port}/?token=${TOKEN}`, { redirect: 'manual' })
   cookie = (answer.headers.get('set-cookie') ?? '').split(';')[0] ?? ''
