@@ -114,7 +114,7 @@ function belongsInside(analysis: SyntaxAnalysis, field: PbtxtField, message: Pbt
   const { tree } = analysis
   const homes = (message.schema?.fields ?? []).filter((candidate) =>
     candidate.type.kind === 'message' && mapValueField(candidate) === undefined && candidate.type.message.byName.has(field.name))
-  const present = homes.filter((home) => message.fields.some((candidate) => candidate.name === home.name))
+  const present = homes.filter((home) => elementsNamed(message, home.name).length > 0)
   const home = present[0] ?? homes.find((candidate) => !candidate.isRepeated)
   if (home?.type.kind !== 'message' || field.name === 'name' || field.name === 'kind') return null
   const schema = home.type.message.byName.get(field.name)
@@ -136,7 +136,7 @@ function bodyText(tree: PbtxtTree, field: PbtxtField): string {
 }
 
 /** A move parses the text anew; a text full of misplaced fields gets moves for the first ones only. */
-const MOST_PARSED_CHARACTERS = 4_000_000
+const MOST_PARSED_CHARACTERS = 1_000_000
 const parsedCharacters = new WeakMap<PbtxtTree, number>()
 
 function mayParse(tree: PbtxtTree): boolean {
