@@ -9,7 +9,7 @@ interface SketchProps {
   readonly maxBatchSize: number
 }
 
-const WIDTH = 520
+const WIDTH = 440
 const LEFT = 8
 const RIGHT = 8
 const LANE = 22

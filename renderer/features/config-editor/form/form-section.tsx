@@ -31,8 +31,8 @@ export function FormSection({ id, paths, note, actions, isFolding = false, child
     <section className="npu-form-section" aria-labelledby={headId} data-section={id}>
       <div className="npu-form-section-head">
         {isFolding
-          ? <h3><button type="button" className="npu-form-fold" aria-expanded={isOpen} onClick={() => setSectionOpen(id, !isOpen)}>{isOpen ? <ChevronDownIcon /> : <ChevronRightIcon />}<span id={headId}>{title}</span></button></h3>
-          : <h3 id={headId}>{title}</h3>}
+          ? <h2><button type="button" className="npu-form-fold" aria-expanded={isOpen} onClick={() => setSectionOpen(id, !isOpen)}>{isOpen ? <ChevronDownIcon /> : <ChevronRightIcon />}<span id={headId}>{title}</span></button></h2>
+          : <h2 id={headId}>{title}</h2>}
         {note !== undefined && <span className="npu-quiet npu-small-text npu-form-section-note">{note}</span>}
         {!isOpen && findings.length > 0 && <span className="npu-form-count"><StateMark kind={errors > 0 ? 'failed' : 'degraded'} isDecoration /> {t('problems', { count: findings.length })}</span>}
         <span className="npu-grow" />
