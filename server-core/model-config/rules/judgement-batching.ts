@@ -23,9 +23,10 @@ function* unsorted(view: ConfigView, sizes: readonly number[], path: ConfigPath)
   if (sorted.length === sizes.length && sorted.every((size, index) => size === sizes[index])) return
   yield {
     code: 'preferred-sizes-unsorted', severity: 'warning', path,
-    message: say(`The preferred sizes ${listText(sizes)} are not in rising order, or one stands twice: easy to misread.`,
-      `首选批次大小 ${listText(sizes)} 没有从小到大排列，或有重复，容易看错。`),
-    fixes: [preferredFix(`Sort: ${listText(sorted)}`, `排序：${listText(sorted)}`, view.edit.setField(path, sorted))],
+    message: say(`The preferred sizes ${listText(sizes.slice(0, 64))} are not in rising order, or one stands twice: easy to misread.`,
+      `首选批次大小 ${listText(sizes.slice(0, 64))} 没有从小到大排列，或有重复，容易看错。`),
+    // Nobody writes more by hand, and each change of a list is worked out by itself.
+    fixes: sizes.length > 64 ? [] : [preferredFix(`Sort: ${listText(sorted)}`, `排序：${listText(sorted)}`, view.edit.setField(path, sorted))],
   }
 }
 

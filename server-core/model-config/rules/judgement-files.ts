@@ -191,7 +191,7 @@ const LABELS: ConfigRule = {
   * check(view) {
     const { config, context } = view
     if (config === null || !isFolderKnown(view)) return
-    const known = Object.keys(context.files).slice(0, 2000)
+    const known = Object.keys(context.files).slice(0, 300)
     const isThere = new Set(Object.keys(context.files))
     let count = 0
     for (const [index, { name, label_filename: file }] of config.output.entries()) {

@@ -16,7 +16,7 @@ const LEVELS = Object.keys(NPU_LEVEL_PREFIX) as NpuOptionLevel[]
 /** Documented as the most that helps. */
 const MOST_STREAMS = 8
 /** Unknown names looked at: similar ones are searched for each. */
-const MOST_UNKNOWN = 300
+const MOST_UNKNOWN = 100
 
 function parameterOf(view: ConfigView, key: string): string | undefined {
   const parameters = view.config?.parameters ?? {}

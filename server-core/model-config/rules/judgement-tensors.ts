@@ -5,7 +5,7 @@ import { completeFromSignature, DEFAULT_MAX_BATCH_SIZE } from '../auto-complete.
 import { completionProblems, configDimsOf, configTypeOf, plainDims, scheduledInputs, signatureProblems } from '../signature-problems.ts'
 import type { SignatureProblem, SignatureTensor, TensorRole, TensorSignature } from '../signature-problems.ts'
 import { didYouMean } from './did-you-mean.ts'
-import { editsInTurn } from './edits-in-turn.ts'
+import { editsInTurn, listSteps } from './edits-in-turn.ts'
 import type { EditStep } from './edits-in-turn.ts'
 import { knownSignature } from './file-signature.ts'
 import { backendOf, isEnsemble, listText, namesText } from './judgement-view.ts'
@@ -19,6 +19,8 @@ const RUNS_ONNX = new Set(['onnxruntime', 'npu_ge'])
 
 /** Nobody reads more; working out their repairs would take long. */
 const MOST_FINDINGS = 500
+/** Characters read for repairs in one check. */
+const MOST_WORK = 10_000_000
 /** Names looked at for a likely one. */
 const MOST_CANDIDATES = 200
 
@@ -59,10 +61,15 @@ const AGAINST_FILE: ConfigRule = {
     const [cannotComplete] = isOnnxRuntime ? completionProblems(named, signature) : []
     const comparison = compare(view, cannotComplete === undefined ? completed : named, signature)
     const problems = cannotComplete === undefined ? signatureProblems(completed, signature) : [cannotComplete]
+    // Working out a repair may read the whole text again.
+    const most = Math.max(10, Math.min(MOST_FINDINGS, Math.floor(MOST_WORK / view.text.length)))
     let count = 0
     for (const problem of problems) {
-      if (++count > MOST_FINDINGS) break
-      for (const { serverText, ...finding } of found(comparison, problem)) yield isOnnxRuntime && serverText !== undefined ? { ...finding, serverText } : finding
+      if (++count > most) break
+      for (const { serverText, ...finding } of found(comparison, problem)) {
+        const fixes = (finding.fixes ?? []).filter(({ edits }) => edits.length > 0)
+        yield { ...finding, fixes, ...(isOnnxRuntime && serverText !== undefined ? { serverText } : {}) }
+      }
     }
     yield* outputsNotOffered(view, config, signature)
   },
@@ -129,7 +136,12 @@ function noBatching(view: ConfigView, config: ModelConfig, signature: TensorSign
 /** Gives a tensor the dims of the file. */
 function takeShape(role: TensorRole, index: number, tensor: ModelInput | ModelOutput, inFile: SignatureTensor, maxBatchSize: number): EditStep[] {
   const { dims, reshape } = configDimsOf(inFile, maxBatchSize)
-  const steps: EditStep[] = [(edit) => edit.setField([role, index, 'dims'], dims)]
+  const path = [role, index, 'dims']
+  // One item more or less is a small edit; a whole list is worked out item by item.
+  const steps: EditStep[] = []
+  if (tensor.dims.length > 1 && dims.join() === tensor.dims.slice(1).join()) steps.push((edit) => edit.removeItem(path, 0))
+  else if (dims.length > 1 && dims.slice(1).join() === tensor.dims.join()) steps.push((edit) => edit.insertItem(path, 0, dims[0] ?? -1))
+  else steps.push(...listSteps(path, tensor.dims, dims))
   if (reshape !== undefined) steps.push((edit) => edit.setField([role, index, 'reshape'], { shape: [...reshape.shape] }))
   else if (tensor.reshape !== undefined) steps.push((edit) => edit.removeField([role, index, 'reshape']))
   return steps
@@ -286,7 +298,7 @@ const BATCH_WRITTEN_TWICE: ConfigRule = {
           code: 'dims-may-contain-batch', severity: 'warning', path: [role, index, 'dims'],
           message: batchTwice(dims, 'It loads, but clients that send one batch dimension are refused.', '可以加载，但只带一个批次维的请求会被拒绝。'),
           fixes: [otherFix(`Drop the leading -1: dims ${listText(dims.slice(1))}`, `去掉开头的 -1：dims ${listText(dims.slice(1))}`,
-            view.edit.setField([role, index, 'dims'], dims.slice(1)))],
+            view.edit.removeItem([role, index, 'dims'], 0))],
         }
       }
     }

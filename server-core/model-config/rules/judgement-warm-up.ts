@@ -6,6 +6,7 @@ import { completeFromSignature, DEFAULT_MAX_BATCH_SIZE } from '../auto-complete.
 import type { ConfigPath } from '../config-edit.ts'
 import { renameMapKey } from '../config-edit.ts'
 import { didYouMean } from './did-you-mean.ts'
+import { editsInTurn, listSteps } from './edits-in-turn.ts'
 import { knownSignature } from './file-signature.ts'
 import { nearestFile, normalPath } from './judgement-files.ts'
 import { backendOf, isEnsemble, isFolderKnown, listText, namesText } from './judgement-view.ts'
@@ -168,7 +169,8 @@ function* dimsFindings(
       ? say(`A sample needs a size for every dimension: ${listText(input.dims)} has variable ones.`, `预热样本的每一维都要有大小：${listText(input.dims)} 中有可变维。`)
       : say(`The sample is ${listText(input.dims)}, the input ${listText(declared?.dims ?? [])}${batch ? ' (without the batch dimension)' : ''}.`,
           `样本是 ${listText(input.dims)}，输入是 ${listText(declared?.dims ?? [])}${batch ? '（不含批次维）' : ''}。`),
-    fixes: [preferredFix(`Set dims ${listText(wanted)}`, `设为 dims ${listText(wanted)}`, view.edit.setField([...path, 'dims'], wanted))],
+    fixes: [preferredFix(`Set dims ${listText(wanted)}`, `设为 dims ${listText(wanted)}`,
+      editsInTurn(view, listSteps([...path, 'dims'], input.dims, wanted)))],
   }
 }
 
