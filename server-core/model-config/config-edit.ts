@@ -140,17 +140,20 @@ function setMap(tree: PbtxtTree, path: ConfigPath, message: PbtxtMessage, schema
 
 /** Several edits one after the other, as one list about the first text. */
 function inSequence(tree: PbtxtTree, steps: readonly ((current: PbtxtTree) => TextEdit[])[]): TextEdit[] {
-  let current = tree
+  let { text } = tree
+  let current: PbtxtTree | null = tree
   let only: TextEdit[] = []
   let changes = 0
   for (const step of steps) {
+    current ??= parsePbtxt(text, tree.root.schema ?? undefined).tree
     const edits = step(current)
     if (edits.length === 0) continue
     changes++
     only = edits
-    current = parsePbtxt(applyEdits(current.text, edits), tree.root.schema ?? undefined).tree
+    text = applyEdits(text, edits)
+    current = null // parsed again only if another step follows
   }
-  return changes === 0 ? [] : changes === 1 ? only : [smallestChange(tree.text, current.text)]
+  return changes === 0 ? [] : changes === 1 ? only : [smallestChange(tree.text, text)]
 }
 
 /** One edit that leaves the common start and end of two texts alone. */

@@ -46,9 +46,10 @@ export function cleanText(tree: PbtxtTree): CleanedText {
   }
   let skipUntil = 0
   const { tokens } = tree
+  const lastClosing = tree.text.lastIndexOf('*/')
   for (const token of tokens) {
     if (token.offset < skipUntil) continue
-    const comment = commentAt(tree, token)
+    const comment = commentAt(tree, token, lastClosing)
     if (comment !== null) {
       occurrences.push(comment.occurrence)
       replace(token.offset, comment.end - token.offset, tree.text.slice(token.offset, comment.end).replace(/[^\n\r]/g, ' '))
@@ -222,13 +223,13 @@ function foreignText(tree: PbtxtTree, start: number, end: number): Occurrence {
 }
 
 /** `// ...` up to its line's end, or `/* ... *\/`. */
-function commentAt(tree: PbtxtTree, token: PbtxtToken): { readonly end: number; readonly occurrence: Occurrence } | null {
+function commentAt(tree: PbtxtTree, token: PbtxtToken, lastClosing: number): { readonly end: number; readonly occurrence: Occurrence } | null {
   if (token.kind !== 'symbol' || token.text !== '/') return null
   const { text } = tree
   const second = text.charAt(token.offset + 1)
   if (second !== '/' && second !== '*') return null
   const lineEnd = lineEndAt(text, token.offset)
-  const closing = second === '*' ? text.indexOf('*/', token.offset + 2) : -1
+  const closing = second === '*' && lastClosing > token.offset + 1 ? text.indexOf('*/', token.offset + 2) : -1
   const end = closing < 0 ? lineEnd : closing + 2
   const edits: TextEdit[] = [{ offset: token.offset, length: 2, text: '#' }]
   if (closing >= 0) {

@@ -17,15 +17,18 @@ import { ADVICE } from './triton-advice.ts'
 
 const CHECKED_ELSEWHERE = ['gpu-kind-without-gpu'] // with the machine: judgement-instances.ts
 
-/** Nobody looks at more; working out their repairs would take long. */
-const MOST_REPAIRED = 500
+/** Nobody looks at more; working out their repairs would take long, the more so in a long text. */
+function mostRepaired(text: string): number {
+  return text.length > 200_000 ? 50 : 500
+}
 
 const VALIDATION: ConfigRule = {
   codes: Object.keys(ADVICE),
   *check(view) {
     if (view.config === null) return
     let count = 0
-    for (const problem of problemsOf(view, view.config)) yield toFinding(view, problem, ++count <= MOST_REPAIRED)
+    const most = mostRepaired(view.text)
+    for (const problem of problemsOf(view, view.config)) yield toFinding(view, problem, ++count <= most)
   },
 }
 
