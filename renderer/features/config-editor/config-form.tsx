@@ -66,7 +66,7 @@ function FormHead() {
   const count = changedCount(document)
   return (
     <div className="npu-form-head">
-      <Input className="npu-form-search" contentBefore={<SearchIcon />} value={query} placeholder={t('find')} aria-label={t('find')} type="search" data-own-undo data-testid="config-form-find" onChange={(_event, { value }) => setQuery(value)} onKeyDown={(event) => { if (event.key === 'Escape') setQuery('') }} />
+      <Input className="npu-form-search" contentBefore={<SearchIcon />} value={query} placeholder={t('find')} aria-label={t('find')} type="search" data-own-undo data-page-filter data-testid="config-form-find" onChange={(_event, { value }) => setQuery(value)} onKeyDown={(event) => { if (event.key === 'Escape') setQuery('') }} />
       <Segmented label={t('scope')} value={scope} onChange={setScope} options={[{ value: 'all', label: t('scopeAll') }, { value: 'set', label: t('scopeSet') }, { value: 'changed', label: t('scopeChanged', { count }) }]} />
     </div>
   )

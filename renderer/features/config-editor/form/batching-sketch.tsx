@@ -14,8 +14,8 @@ const LEFT = 8
 const RIGHT = 8
 const LANE = 22
 
-/** Arrivals as shares of the picture: a burst, a straggler, two more. */
-const SHARES = [0.02, 0.06, 0.09, 0.13, 0.16, 0.2, 0.24, 0.27, 0.46, 0.68, 0.72] as const
+/** Arrivals as shares of the picture: a burst of eight within one delay, a straggler, two more. */
+const SHARES = [0.02, 0.035, 0.05, 0.075, 0.09, 0.11, 0.135, 0.15, 0.46, 0.68, 0.72] as const
 
 export function BatchingSketch({ delay, preferred, maxBatchSize }: SketchProps) {
   const { t } = useTranslation('config-form')

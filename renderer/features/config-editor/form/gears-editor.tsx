@@ -69,12 +69,12 @@ function sorted(rows: readonly (readonly number[])[]): readonly (readonly number
 
 function Incomplete({ parts, onComplete }: { readonly parts: readonly string[]; readonly onComplete: () => void }) {
   const { t } = useTranslation('config-form')
-  return <span className="npu-form-caution"><StateMark kind="failed" isDecoration /> {t('gears.incomplete', { parts: parts.filter((part) => part !== '').join(', ') })} <Button className="npu-small" size="small" onClick={onComplete}>{t('gears.complete')}</Button></span>
+  return <span className="npu-form-caution npu-tensor-wrong"><StateMark kind="failed" isDecoration /> {t('gears.incomplete', { parts: parts.filter((part) => part !== '').join(', ') })} <Button className="npu-small" size="small" onClick={onComplete}>{t('gears.complete')}</Button></span>
 }
 
 function GearCount({ count }: { readonly count: number }) {
   const { t } = useTranslation('config-form')
-  if (count < MIN_GEARS || count > MAX_GEARS) return <span className="npu-form-caution"><StateMark kind="failed" isDecoration /> {t('gears.count', { count, least: MIN_GEARS, most: MAX_GEARS })}</span>
+  if (count < MIN_GEARS || count > MAX_GEARS) return <span className="npu-form-caution npu-tensor-wrong"><StateMark kind="failed" isDecoration /> {t('gears.count', { count, least: MIN_GEARS, most: MAX_GEARS })}</span>
   return <>{t(count > 8 ? 'gears.many' : 'gears.note', { count })}</>
 }
 
@@ -148,7 +148,7 @@ function CoverageRow({ gears, maxBatchSize, onAdd, path }: { readonly gears: Gea
               <li key={from} className={gear === null ? 'npu-gear-gap' : gear === to && from === to ? 'npu-gear-hit' : ''} style={{ flexGrow: Math.sqrt(to - from + 1) }}>{from === to ? from : `${from}–${to}`}{gear === null ? ' ✕' : gear === from && from === to ? '' : `→${gear}`}</li>
             ))}
           </ol>
-          <div className="npu-small-text"><div className={uncovered.length > 0 ? 'npu-tensor-wrong' : ''}>{uncovered.length > 0 && <StateMark kind="failed" isDecoration />} {summary}</div><div className="npu-quiet" title={t('gears.paddedNote')}>{t('gears.padded', { percent })}</div></div>
+          <div className="npu-small-text"><div className={uncovered.length > 0 ? 'npu-gear-missing npu-tensor-wrong' : ''}>{uncovered.length > 0 && <StateMark kind="failed" isDecoration />} {summary}</div><div className="npu-quiet" title={t('gears.paddedNote')}>{t('gears.padded', { percent })}</div></div>
           {uncovered.length > 0 && <Button className="npu-small" size="small" icon={<AddIcon />} onClick={() => onAdd(maxBatchSize)}>{t('gears.addMax', { max: maxBatchSize })}</Button>}
         </div>
       </div>
