@@ -6,6 +6,8 @@ interface IconButtonProps {
   readonly icon: ReactElement
   readonly label: string
   readonly shortcut?: string
+  /** Shorter than the name, where its place says the rest. */
+  readonly tooltip?: string
   /** Why it cannot be used now: it stays focusable and says so. */
   readonly disabledReason?: string | undefined
   readonly onClick: () => void
@@ -15,10 +17,10 @@ interface IconButtonProps {
   readonly 'data-testid'?: string
 }
 
-export function IconButton({ icon, label, shortcut, disabledReason, onClick, isRowAction = false, tabIndex, 'data-testid': testId }: IconButtonProps) {
-  const hint = disabledReason ?? (shortcut === undefined ? label : `${label} (${shortcut})`)
+export function IconButton({ icon, label, shortcut, tooltip = label, disabledReason, onClick, isRowAction = false, tabIndex, 'data-testid': testId }: IconButtonProps) {
+  const hint = disabledReason ?? (shortcut === undefined ? tooltip : `${tooltip} (${shortcut})`)
   return (
-    <Tooltip content={isRowAction ? { children: hint, className: 'npu-tooltip-through' } : hint} relationship={disabledReason === undefined ? 'label' : 'description'} withArrow>
+    <Tooltip content={isRowAction ? { children: hint, className: 'npu-tooltip-through' } : hint} relationship={disabledReason !== undefined ? 'description' : tooltip === label ? 'label' : 'inaccessible'} withArrow>
       <Button
         icon={icon} aria-label={label} appearance={isRowAction ? 'outline' : 'subtle'} size={isRowAction ? 'small' : 'medium'} tabIndex={tabIndex}
         disabledFocusable={disabledReason !== undefined} onClick={onClick} data-testid={testId} className={isRowAction ? 'npu-row-action' : 'npu-icon-button'}

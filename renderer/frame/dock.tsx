@@ -1,6 +1,6 @@
 /** The dock at the foot: closed it shows the last log line and the count of problems, opened the log or the problems. */
 import { Button } from '@fluentui/react-components'
-import { useState } from 'react'
+import { useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { CloseIcon, LogIcon, WarningIcon } from '../components/icons.tsx'
 import { IconButton } from '../components/icon-button.tsx'
@@ -17,15 +17,21 @@ export function Dock() {
   const { t } = useTranslation()
   const [panel, setPanel] = useState<Panel | null>(null)
   const problems = useConsole((state) => (state.models ?? []).filter((model) => ['failed', 'degraded'].includes(modelState(model))).length)
+  const bar = useRef<HTMLDivElement>(null)
   const toggle = (next: Panel) => setPanel(panel === next ? null : next)
+  const close = () => {
+    // The focus goes with the panel: it returns to the button that opened it.
+    bar.current?.querySelector<HTMLElement>('[aria-expanded="true"]')?.focus()
+    setPanel(null)
+  }
   return (
-    <footer className="npu-dock" data-region="dock" aria-label={t('dock.name')} onKeyDown={(event) => { if (event.key === 'Escape') setPanel(null) }}>
+    <footer className="npu-dock" data-region="dock" aria-label={t('dock.name')} onKeyDown={(event) => { if (event.key === 'Escape' && panel !== null) close() }}>
       {panel !== null && (
         <section className="npu-dock-panel" aria-label={t(`dock.${panel}`)} data-testid={`dock-${panel}`}>
-          {panel === 'logs' ? <LogPanel close={<CloseDock close={() => setPanel(null)} />} /> : <ProblemsPanel close={<CloseDock close={() => setPanel(null)} />} />}
+          {panel === 'logs' ? <LogPanel close={<CloseDock close={close} />} /> : <ProblemsPanel close={<CloseDock close={close} />} />}
         </section>
       )}
-      <div className="npu-dock-bar">
+      <div className="npu-dock-bar" ref={bar}>
         <Button appearance="subtle" size="small" className="npu-small" icon={<LogIcon />} aria-expanded={panel === 'logs'} onClick={() => toggle('logs')} data-testid="dock-logs-button">{t('dock.logs')}</Button>
         <Button appearance="subtle" size="small" className="npu-small" icon={<WarningIcon />} aria-expanded={panel === 'problems'} onClick={() => toggle('problems')} data-testid="dock-problems-button">
           {t('dock.problems')}<b className={problems > 0 ? 'npu-dock-count npu-is-failed' : 'npu-dock-count'}>{problems}</b>

@@ -1,55 +1,79 @@
 /** Picks a folder on the server's machine, for windows without a dialog of their own (browser mode). */
 import { Button, Dialog, DialogActions, DialogBody, DialogContent, DialogSurface, DialogTitle, Input } from '@fluentui/react-components'
-import { useEffect, useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { DirectoryListing } from '../../server-core/contract/console-api.ts'
+import { ConsoleError, command } from '../console-client.ts'
 import { ErrorNotice } from '../components/error-notice.tsx'
 import { FolderIcon, ModelsIcon } from '../components/icons.tsx'
-import { command } from '../console-client.ts'
+import { ReturnFocus } from '../components/return-focus.tsx'
 import { openRepository, stopBrowsing } from './repository-actions.ts'
-
-type Listing = { readonly kind: 'waiting' } | { readonly kind: 'shown'; readonly listing: DirectoryListing } | { readonly kind: 'failed'; readonly error: unknown }
 
 export function FolderBrowser() {
   const { t } = useTranslation()
-  const [path, setPath] = useState('')
+  // A new object with every request, so that the same folder can be asked for again.
+  const [asked, setAsked] = useState({ path: '' })
   const [typed, setTyped] = useState('')
-  const [state, setState] = useState<Listing>({ kind: 'waiting' })
+  const [listing, setListing] = useState<DirectoryListing | null>(null)
+  const [error, setError] = useState<unknown>(null)
+  const [isWaiting, setWaiting] = useState(true)
+  const list = useRef<HTMLUListElement>(null)
+  const go = (path: string) => {
+    setWaiting(true)
+    setAsked({ path })
+  }
   useEffect(() => {
     let isCurrent = true
-    command('repository.browse', { path }).then(
-      (listing) => { if (isCurrent) { setState({ kind: 'shown', listing }); setTyped(listing.path) } },
-      (error: unknown) => { if (isCurrent) setState({ kind: 'failed', error }) },
+    command('repository.browse', { path: asked.path }).then(
+      (answer) => {
+        if (!isCurrent) return
+        setListing(answer)
+        setTyped(answer.path)
+        setError(null)
+        setWaiting(false)
+      },
+      (reason: unknown) => {
+        if (!isCurrent) return
+        setError(reason)
+        setWaiting(false)
+      },
     )
     return () => { isCurrent = false }
-  }, [path])
-  const listing = state.kind === 'shown' ? state.listing : null
+  }, [asked])
+  useEffect(() => {
+    // The folder that was entered is gone from the list, and the focus with it.
+    if (listing !== null && document.activeElement === document.body) list.current?.querySelector('button')?.focus()
+  }, [listing])
+  const path = typed.trim()
+  const nextStep = error instanceof ConsoleError && error.isDisconnect ? {} : { nextStep: t('repository.browseFailedNext') }
   return (
     <Dialog open onOpenChange={() => stopBrowsing()}>
-      <DialogSurface className="npu-dialog npu-folder-browser"><DialogBody>
+      <DialogSurface className="npu-dialog npu-folder-browser"><ReturnFocus /><DialogBody>
         <DialogTitle>{t('repository.browseTitle')}</DialogTitle>
         <DialogContent>
-          <form className="npu-row" onSubmit={(event) => { event.preventDefault(); setPath(typed) }}>
+          <form className="npu-row" onSubmit={(event) => { event.preventDefault(); go(typed) }}>
             <Input className="npu-grow npu-mono" value={typed} onChange={(_event, { value }) => setTyped(value)} aria-label={t('repository.path')} spellCheck={false} />
             <Button type="submit">{t('repository.goTo')}</Button>
           </form>
-          {state.kind === 'failed' && <ErrorNotice sentence={t('repository.browseFailed')} error={state.error} />}
-          <ul className="npu-folders" aria-label={t('repository.folders')} aria-busy={state.kind === 'waiting'}>
-            {listing !== null && listing.parent !== null && <li><button type="button" onClick={() => setPath(listing.parent ?? '')}><FolderIcon />..<span className="npu-visually-hidden">{t('repository.parent')}</span></button></li>}
-            {listing?.directories.map((directory) => (
-              <li key={directory.path}>
-                <button type="button" onClick={() => setPath(directory.path)}>
-                  {directory.looksLikeRepository ? <span className="npu-folder-repository"><ModelsIcon /></span> : <FolderIcon />}
-                  <span className="npu-cut">{directory.name}</span>
-                  {directory.looksLikeRepository && <span className="npu-badge">{t('repository.looksLikeOne')}</span>}
-                </button>
-              </li>
-            ))}
-            {listing !== null && listing.directories.length === 0 && <li className="npu-quiet npu-folders-none">{t('repository.noFolders')}</li>}
-          </ul>
+          <div className="npu-folder-list">
+            {error !== null && <ErrorNotice sentence={t('repository.browseFailed')} error={error} {...nextStep} />}
+            <ul className="npu-folders" ref={list} aria-label={t('repository.folders')} aria-busy={isWaiting}>
+              {listing !== null && listing.parent !== null && <li><button type="button" onClick={() => go(listing.parent ?? '')}><FolderIcon />..<span className="npu-visually-hidden">{t('repository.parent')}</span></button></li>}
+              {listing?.directories.map((directory) => (
+                <li key={directory.path}>
+                  <button type="button" onClick={() => go(directory.path)}>
+                    {directory.looksLikeRepository ? <span className="npu-folder-repository"><ModelsIcon /></span> : <FolderIcon />}
+                    <span className="npu-cut">{directory.name}</span>
+                    {directory.looksLikeRepository && <span className="npu-badge">{t('repository.looksLikeOne')}</span>}
+                  </button>
+                </li>
+              ))}
+              {listing !== null && listing.directories.length === 0 && <li className="npu-quiet npu-folders-none">{t('repository.noFolders')}</li>}
+            </ul>
+          </div>
         </DialogContent>
         <DialogActions>
-          <Button appearance="primary" disabled={listing === null} onClick={() => { if (listing) void openRepository(listing.path) }}>{t('repository.openThis')}</Button>
+          <Button appearance="primary" disabled={path === ''} onClick={() => void openRepository(path)}>{t('repository.openThis')}</Button>
           <Button onClick={stopBrowsing}>{t('cancel')}</Button>
         </DialogActions>
       </DialogBody></DialogSurface>

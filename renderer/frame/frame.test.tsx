@@ -93,6 +93,21 @@ describe('frame', () => {
     expect([...frame.container.querySelectorAll('.npu-problem-name')].map((link) => link.getAttribute('href'))).toEqual(['#/models/a', '#/models/b'])
   })
 
+  it.each(['logs', 'problems'])('gives the focus back to the button when the %s close', async (panel) => {
+    const button = frame.container.querySelector<HTMLButtonElement>(`[data-testid="dock-${panel}-button"]`)
+    const open = async () => {
+      await act(async () => button?.click())
+      await act(async () => frame.container.querySelector<HTMLElement>(`[data-testid="dock-${panel}"] button`)?.focus())
+    }
+    await open()
+    await press('Escape')
+    expect(frame.container.querySelector(`[data-testid="dock-${panel}"]`)).toBeNull()
+    expect(document.activeElement).toBe(button)
+    await open()
+    await act(async () => frame.container.querySelector<HTMLElement>(`[data-testid="dock-${panel}"] [aria-label="Close"]`)?.click())
+    expect(document.activeElement).toBe(button)
+  })
+
   it('says that the connection is lost and since when, and tries at once when asked', async () => {
     const retry = vi.spyOn(consoleClient, 'retryNow').mockImplementation(() => {})
     expect(frame.container.querySelector('[data-testid="connection-banner"]')).toBeNull()

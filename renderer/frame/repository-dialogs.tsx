@@ -2,6 +2,7 @@
 import { Button, Dialog, DialogActions, DialogBody, DialogContent, DialogSurface, DialogTitle } from '@fluentui/react-components'
 import { useTranslation } from 'react-i18next'
 import { ErrorNotice } from '../components/error-notice.tsx'
+import { ReturnFocus } from '../components/return-focus.tsx'
 import { StatePill } from '../components/state-pill.tsx'
 import { FolderBrowser } from './folder-browser.tsx'
 import { chooseRepository, dismissTask, folderName, openRepository, openSampleRepository, useRepository } from './repository-actions.ts'
@@ -18,7 +19,7 @@ export function RepositoryDialogs() {
         <div className="npu-busy" role="status"><StatePill kind="loading" text={task.kind === 'sample' ? t('repository.openingSample') : t('repository.opening', { name: folderName(task.path) })} /></div>
       )}
       <Dialog open={task !== null && task.error !== null} onOpenChange={() => dismissTask()}>
-        <DialogSurface className="npu-dialog"><DialogBody>
+        <DialogSurface className="npu-dialog"><ReturnFocus /><DialogBody>
           <DialogTitle>{t('repository.notOpened')}</DialogTitle>
           <DialogContent>{task !== null && <ErrorNotice sentence={sentence} error={task.error} nextStep={t('repository.stillServing')} />}</DialogContent>
           <DialogActions>

@@ -2,6 +2,7 @@
 import { useEffect } from 'react'
 import { chooseModelFile } from '../features/models/import-store.ts'
 import { useConsole } from '../console-store.ts'
+import { isDialogOpen } from '../lib/is-dialog-open.ts'
 import { compareByAttention, modelState } from '../lib/model-state.ts'
 import { navigate, useRoute } from '../router.ts'
 import { pages } from '../routes.tsx'
@@ -12,10 +13,6 @@ const REGIONS = ['rail', 'top', 'page', 'pane', 'dock'] as const
 
 function isTyping(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && (target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName))
-}
-
-function isDialogOpen(): boolean {
-  return document.querySelector('[role="dialog"][aria-modal="true"], [role="alertdialog"]') !== null
 }
 
 function focusRegion(direction: 1 | -1): void {

@@ -6,6 +6,7 @@ import type { ConfigDrift } from '../../../server-core/contract/console-api.ts'
 import { printModelConfig } from '../../../server-core/model-config/print-config.ts'
 import { readModelConfig } from '../../../server-core/model-config/read-config.ts'
 import { ErrorNotice } from '../../components/error-notice.tsx'
+import { ReturnFocus } from '../../components/return-focus.tsx'
 import { Segmented } from '../../components/segmented.tsx'
 import { command } from '../../console-client.ts'
 import { DiffView } from './diff-view.tsx'
@@ -32,6 +33,7 @@ export function DriftDialog({ modelName }: { readonly modelName: string }) {
   return (
     <Dialog open onOpenChange={(_, data) => { if (!data.open) openDialog(null) }}>
       <DialogSurface className="npu-dialog npu-config-dialog" data-testid="config-drift-dialog">
+        <ReturnFocus />
         <DialogBody className="npu-config-dialog-body">
           <DialogTitle>{t('drift.title', { model: modelName })}</DialogTitle>
           <DialogContent className="npu-config-dialog-content">

@@ -8,6 +8,7 @@ import { command } from '../../console-client.ts'
 import { formatBytes, formatClock, formatDate } from '../../lib/format.ts'
 import { setText, useConfigDocument } from './config-document.ts'
 import { DiffView } from './diff-view.tsx'
+import { ReturnFocus } from '../../components/return-focus.tsx'
 import { openDialog } from './editor-view-store.ts'
 
 export function HistoryDialog({ modelName }: { readonly modelName: string }) {
@@ -37,6 +38,7 @@ export function HistoryDialog({ modelName }: { readonly modelName: string }) {
   return (
     <Dialog open onOpenChange={(_, data) => { if (!data.open) openDialog(null) }}>
       <DialogSurface className="npu-dialog npu-config-dialog" data-testid="config-history-dialog">
+        <ReturnFocus />
         <DialogBody className="npu-config-dialog-body">
           <DialogTitle>{t('history.title', { model: modelName })}</DialogTitle>
           <DialogContent className="npu-config-dialog-content npu-config-history">

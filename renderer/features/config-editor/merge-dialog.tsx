@@ -2,6 +2,7 @@
 import { Button, Dialog, DialogActions, DialogBody, DialogContent, DialogSurface, DialogTitle } from '@fluentui/react-components'
 import { useMemo, useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { ReturnFocus } from '../../components/return-focus.tsx'
 import { Segmented } from '../../components/segmented.tsx'
 import { chunkText, mergedText, mergeTexts } from '../../lib/three-way-merge.ts'
 import type { ConflictChoice, MergeChunk } from '../../lib/three-way-merge.ts'
@@ -27,6 +28,7 @@ export function MergeDialog({ conflict }: { readonly conflict: Extract<SaveState
   return (
     <Dialog open onOpenChange={(_, data) => { if (!data.open) dismissOutcome() }}>
       <DialogSurface className="npu-dialog npu-config-dialog" data-testid="config-merge">
+        <ReturnFocus />
         <DialogBody className="npu-config-dialog-body">
           <DialogTitle>{t('merge.title')}</DialogTitle>
           <DialogContent className="npu-config-dialog-content">

@@ -5,6 +5,7 @@ import { useConfigDocument } from './config-document.ts'
 import { DiffView } from './diff-view.tsx'
 import { openDialog, useEditorView } from './editor-view-store.ts'
 import { save } from './save-store.ts'
+import { ReturnFocus } from '../../components/return-focus.tsx'
 import { SeverityMark } from './severity-mark.tsx'
 
 /** Enter confirms at once; the diff is for reading. After the dialog has put the focus on its first element. */
@@ -26,6 +27,7 @@ export function SaveDialog() {
   return (
     <Dialog open={isSaving || dialog === 'review'} onOpenChange={(_, data) => { if (!data.open) openDialog(null) }}>
       <DialogSurface className="npu-dialog npu-config-dialog" data-testid="config-diff">
+        <ReturnFocus />
         <DialogBody className="npu-config-dialog-body">
           <DialogTitle>{t(isSaving ? 'save.title' : 'save.review', { model: modelName })}</DialogTitle>
           <DialogContent className="npu-config-dialog-content">

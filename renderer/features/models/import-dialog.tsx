@@ -4,6 +4,7 @@ import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { ModelImportReview } from '../../../server-core/contract/console-api.ts'
 import { ErrorNotice, errorText } from '../../components/error-notice.tsx'
+import { ReturnFocus } from '../../components/return-focus.tsx'
 import { StateMark, StatePill } from '../../components/state-pill.tsx'
 import { useConsole } from '../../console-store.ts'
 import { chooseRepository } from '../../frame/repository-actions.ts'
@@ -20,6 +21,7 @@ export function ImportDialog() {
   return (
     <Dialog open={state.kind !== 'idle'} onOpenChange={() => { if (!isBusy) closeImport() }}>
       <DialogSurface className="npu-dialog npu-import" data-testid="import-dialog">
+        <ReturnFocus />
         {state.kind === 'review' ? <Review key={state.review.modelName} state={state} /> : (
           <DialogBody>
             <DialogTitle>{t('title')}</DialogTitle>
@@ -71,7 +73,7 @@ function Review({ state }: { readonly state: Extract<ImportState, { kind: 'revie
           {error !== null && <ErrorNotice error={error.error} sentence={t(error.step === 'create' ? 'createFailed' : 'loadFailed', { name, reason: errorText(error.error) })}
             nextStep={t(error.step === 'create' ? 'createFailedNext' : 'loadFailedNext')} />}
           <Field label={t('modelName')} {...(problem === null ? (folder === undefined ? {} : { hint: t('writtenTo', { folder: `${folder}/${name}` }) }) : { validationMessage: t(`nameProblem.${problem}`) })}>
-            <Input value={name} onChange={(_event, { value }) => setName(value)} disabled={step !== 'ask' || isWritten} className="npu-mono" spellCheck={false} data-testid="import-name" />
+            <Input value={name} onChange={(_event, { value }) => setName(value)} disabled={step !== 'ask' || isWritten} className="npu-mono" spellCheck={false} autoFocus data-testid="import-name" />
           </Field>
           <Signature review={review} />
           <div>

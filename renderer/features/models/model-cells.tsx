@@ -74,10 +74,10 @@ function RowActions({ name, state, tabIndex }: { readonly name: string; readonly
   return (
     <>
       {isServing
-        ? <IconButton isRowAction tabIndex={tabIndex} icon={<UnloadIcon />} label={t('action.unload', { name })} disabledReason={blocked} onClick={() => void unloadModels([name])} data-testid={`unload-${name}`} />
-        : <IconButton isRowAction tabIndex={tabIndex} icon={<LoadIcon />} label={t('action.load', { name })} disabledReason={blocked} onClick={() => void loadModels([name])} data-testid={`load-${name}`} />}
-      <IconButton isRowAction tabIndex={tabIndex} icon={<TestIcon />} label={t('action.test', { name })} disabledReason={isServing ? undefined : t('blocked.testNotReady')} onClick={() => navigate('models', name, 'test')} data-testid={`test-${name}`} />
-      <IconButton isRowAction tabIndex={tabIndex} icon={<EditIcon />} label={t('action.config', { name })} onClick={() => navigate('models', name, 'config')} data-testid={`config-${name}`} />
+        ? <IconButton isRowAction tabIndex={tabIndex} icon={<UnloadIcon />} label={t('action.unload', { name })} tooltip={t('tooltip.unload')} disabledReason={blocked} onClick={() => void unloadModels([name])} data-testid={`unload-${name}`} />
+        : <IconButton isRowAction tabIndex={tabIndex} icon={<LoadIcon />} label={t('action.load', { name })} tooltip={t('tooltip.load')} disabledReason={blocked} onClick={() => void loadModels([name])} data-testid={`load-${name}`} />}
+      <IconButton isRowAction tabIndex={tabIndex} icon={<TestIcon />} label={t('action.test', { name })} tooltip={t('tooltip.test')} disabledReason={isServing ? undefined : t('blocked.testNotReady')} onClick={() => navigate('models', name, 'test')} data-testid={`test-${name}`} />
+      <IconButton isRowAction tabIndex={tabIndex} icon={<EditIcon />} label={t('action.config', { name })} tooltip={t('tooltip.config')} onClick={() => navigate('models', name, 'config')} data-testid={`config-${name}`} />
     </>
   )
 }

@@ -58,6 +58,32 @@ describe('model page', () => {
     expect(command).toHaveBeenCalledWith('model.load', { name: 'rec' })
   })
 
+  it('names the stage of a load in the language of the window', async () => {
+    await show('test', { ...loaded, summary: modelSummary('rec', { state: 'LOADING', stage: 'creating instances' }), metadata: null, config: null }, 'zh-CN')
+    expect(page.container.querySelector('header .npu-state-pill')?.textContent).toBe('创建实例')
+    expect(page.container.querySelector('[role="tabpanel"]')?.textContent).toContain('创建实例')
+    expect(text()).not.toContain('creating')
+  })
+
+  it('goes on to Run when the model is loaded from the Test tab, and stays there when the inputs are ready', async () => {
+    const waiting = { ...loaded, summary: modelSummary('rec'), metadata: null, config: null }
+    await show('test', waiting)
+    await act(async () => button('load-to-test')?.focus())
+    answer = async () => loaded
+    await act(async () => useConsole.setState({ models: [loaded.summary] }))
+    expect(document.activeElement).toBe(button('run'))
+  })
+
+  it('says why there is nothing while the connection is lost', async () => {
+    answer = async () => loaded
+    useConsole.setState({ ...initialConsoleState, connection: 'reconnecting', status: serverStatus(), models: [loaded.summary], lostAt: 1 }, true)
+    useRoute.setState({ page: 'models', rest: ['rec', 'summary'] }, true)
+    page = await render(<ModelDetailPage />, 'en')
+    expect(text()).toContain('The connection to the engine is lost.')
+    await act(async () => useConsole.setState({ connection: 'open' }))
+    expect(text()).not.toContain('The connection to the engine is lost.')
+  })
+
   it('explains a failed load on the summary', async () => {
     const reason = "Invalid argument: unable to find backend library for backend 'x', try specifying runtime on the model configuration."
     await show('summary', { ...loaded, summary: modelSummary('rec', { state: 'UNAVAILABLE', reason }), metadata: null, config: null })

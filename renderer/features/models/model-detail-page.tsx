@@ -4,10 +4,13 @@ import { Suspense, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { ModelDetail } from '../../../server-core/contract/console-api.ts'
 import { DetailActionsContext } from '../../components/detail-actions.tsx'
+import { EmptyState } from '../../components/empty-state.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
 import { LoadIcon, UnloadIcon } from '../../components/icons.tsx'
+import { useStageWord } from '../../components/loading-state.tsx'
 import { RunsOnBadge } from '../../components/runs-on-badge.tsx'
 import { StatePill } from '../../components/state-pill.tsx'
+import { useConsole } from '../../console-store.ts'
 import { failureReason, modelState, readyVersions } from '../../lib/model-state.ts'
 import { navigate, routeHash, useRoute } from '../../router.ts'
 import { ModelConfigTab } from '../../routes.tsx'
@@ -27,6 +30,7 @@ export default function ModelDetailPage() {
   const [name = '', tabName] = useRoute((route) => route.rest)
   const tab: TabName = TABS.find((candidate) => candidate === tabName) ?? 'summary'
   const { detail, error } = useModelDetail(name)
+  const isAway = useConsole((state) => state.connection === 'reconnecting')
   const [actions, setActions] = useState<HTMLElement | null>(null)
   return (
     <div className="npu-page npu-detail">
@@ -38,6 +42,7 @@ export default function ModelDetailPage() {
         {detail && <HeaderActions detail={detail} />}
       </header>
       {error !== null && <ErrorNotice sentence={t('notFound', { model: name })} error={error} actions={<Button onClick={() => navigate('models')}>{t('allModels')}</Button>} />}
+      {detail === null && error === null && isAway && <div className="npu-card"><EmptyState title={t('away')}>{t('awayHint')}</EmptyState></div>}
       {detail && (
         <>
           <div className="npu-row npu-detail-tabs">
@@ -74,9 +79,10 @@ function HeaderState({ detail }: { readonly detail: ModelDetail }) {
   const { summary } = detail
   const state = modelState(summary)
   const versions = readyVersions(summary)
+  const stage = useStageWord(summary.stage)
   return (
     <>
-      <StatePill kind={state} {...(state === 'loading' && summary.stage !== '' ? { text: summary.stage } : {})} />
+      <StatePill kind={state} {...(state === 'loading' ? { text: stage } : {})} />
       {summary.runsOn !== null && <RunsOnBadge runsOn={summary.runsOn} />}
       {versions.length > 0 && <span className="npu-quiet">{t('servingVersions', { count: versions.length, versions: versions.join(', ') })}</span>}
     </>

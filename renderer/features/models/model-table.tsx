@@ -19,6 +19,11 @@ const MODEL_ROW = 36
 const INNER_ROW = 32
 const KEYS: readonly string[] = ['ArrowUp', 'ArrowDown', 'ArrowLeft', 'ArrowRight', 'Home', 'End', 'PageUp', 'PageDown'] satisfies readonly TableKey[]
 
+/** Back to the row with the cursor, from a part of the page that goes away with the focus. */
+export function focusCurrentRow(): void {
+  document.querySelector<HTMLElement>('[data-row][tabindex="0"]')?.focus()
+}
+
 export function ModelTable({ rows, paneModel }: { readonly rows: readonly ModelRow[]; readonly paneModel: string | null }) {
   const { t } = useTranslation('models')
   const scroller = useRef<HTMLDivElement>(null)

@@ -69,6 +69,40 @@ describe('models page', () => {
     expect(button('load-vad')?.tabIndex).toBe(0)
   })
 
+  it('keeps the focus in the table when the part that held it goes', async () => {
+    await show()
+    await act(async () => row('det')?.focus())
+    await press(' ')
+    const clear = [...page.container.querySelectorAll<HTMLButtonElement>('[data-testid="selection-bar"] button')].at(-1)
+    await act(async () => { clear?.focus(); clear?.click() })
+    expect(document.activeElement).toBe(row('det'))
+    await act(async () => page.container.querySelector<HTMLElement>('[data-region="pane"] button')?.focus())
+    await press('Escape')
+    expect(page.container.querySelector('[data-region="pane"]')).toBeNull()
+    expect(document.activeElement).toBe(row('det'))
+  })
+
+  it('gives the focus to the filter when the filter is cleared', async () => {
+    await show()
+    await act(async () => useModelsView.setState({ text: 'nothing like it' }))
+    const clear = page.container.querySelector<HTMLButtonElement>('.npu-empty button')
+    await act(async () => { clear?.focus(); clear?.click() })
+    expect(document.activeElement).toBe(page.container.querySelector('input[data-page-filter]'))
+  })
+
+  it('names the model in the action, and not again in its tooltip', async () => {
+    await show()
+    await act(async () => {
+      button('load-vad')?.dispatchEvent(new MouseEvent('pointerover', { bubbles: true }))
+      // As long as Fluent waits before it shows a tooltip.
+      await new Promise((resolve) => setTimeout(resolve, 300))
+    })
+    expect(button('load-vad')?.getAttribute('aria-label')).toBe('Load vad')
+    const tooltips = () => [...document.querySelectorAll('[role="tooltip"]')].map((tooltip) => tooltip.textContent)
+    expect(tooltips()).toContain('Load')
+    expect(tooltips()).not.toContain('Load vad')
+  })
+
   it('loads and unloads with the button of the row', async () => {
     await show()
     await act(async () => button('load-vad')?.click())

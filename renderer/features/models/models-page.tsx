@@ -14,7 +14,7 @@ import { useMediaQuery } from '../../lib/use-media-query.ts'
 import { FirstRun } from '../first-run/first-run.tsx'
 import { chooseModelFile } from './import-store.ts'
 import { countByFilter, modelRows, STATE_FILTERS } from './model-rows.ts'
-import { ModelTable } from './model-table.tsx'
+import { focusCurrentRow, ModelTable } from './model-table.tsx'
 import { closePane, dismissFailures, loadModels, rescan, setFilter, setSelected, setText, unloadModels, useLoadAvailability, useModelsView } from './models-store.ts'
 import { ProblemPane } from './problem-pane.tsx'
 import './models-page.css'
@@ -51,7 +51,7 @@ function Models() {
       <div className={`npu-models-layout${pane === null ? '' : ' npu-models-with-pane'}`} onKeyDown={(event) => { if (event.key === 'Escape' && pane !== null) closePane() }}>
         <section className="npu-card npu-models-card" aria-label={t('title')} onPointerEnter={() => setHeldOrder(rows.filter((row) => row.kind === 'model').map((row) => row.model.name))} onPointerLeave={() => setHeldOrder(null)}>
           {rows.length > 0 ? <ModelTable rows={rows} paneModel={pane?.name ?? null} /> : (
-            <EmptyState title={t('filter.nothing')} actions={<Button onClick={() => { setText(''); setFilter('all') }}>{t('filter.clear')}</Button>} />
+            <EmptyState title={t('filter.nothing')} actions={<Button onClick={() => { setText(''); setFilter('all'); focusFilter() }}>{t('filter.clear')}</Button>} />
           )}
           <span className="npu-grow" />
           <div className="npu-models-foot npu-small-text npu-quiet"><span>{t('foot.drop')}</span><span className="npu-grow" /><span>{t('foot.unknown')}</span></div>
@@ -63,6 +63,10 @@ function Models() {
 }
 
 const NONE: readonly never[] = []
+
+function focusFilter(): void {
+  document.querySelector<HTMLElement>('input[data-page-filter]')?.focus()
+}
 
 /** The model whose error card is shown: the current row's; at first sight the topmost failed one, where the pane covers nothing. */
 function usePaneModel(rows: ReturnType<typeof modelRows>) {
@@ -120,7 +124,7 @@ function SelectionBar() {
       <b>{t('selection.count', { count: chosen.length })}</b>
       <Button size="small" className="npu-small" icon={<LoadIcon />} disabledFocusable={!availability.canChange || toLoad.length === 0} onClick={() => void loadModels(toLoad)}>{t('selection.load', { count: toLoad.length })}</Button>
       <Button size="small" className="npu-small" icon={<UnloadIcon />} disabledFocusable={!availability.canChange || toUnload.length === 0} onClick={() => void unloadModels(toUnload)}>{t('selection.unload', { count: toUnload.length })}</Button>
-      <Button size="small" className="npu-small" appearance="subtle" onClick={() => setSelected([...selected], false)}>{t('selection.clear')}</Button>
+      <Button size="small" className="npu-small" appearance="subtle" onClick={() => { setSelected([...selected], false); focusCurrentRow() }}>{t('selection.clear')}</Button>
     </div>
   )
 }

@@ -10,6 +10,7 @@ import { StatePill } from '../../components/state-pill.tsx'
 import { modelState, readyVersions } from '../../lib/model-state.ts'
 import { navigate } from '../../router.ts'
 import { FailureCard } from './failure-card.tsx'
+import { focusCurrentRow } from './model-table.tsx'
 import { closePane } from './models-store.ts'
 
 export function ProblemPane({ model }: { readonly model: ModelSummary }) {
@@ -23,6 +24,7 @@ export function ProblemPane({ model }: { readonly model: ModelSummary }) {
     // The button that was pressed is gone with the content it stood in: the focus stays in the pane.
     if (document.activeElement === document.body) pane.current?.focus()
   }, [state])
+  useEffect(() => () => { if (document.activeElement === document.body) focusCurrentRow() }, [])
   return (
     <aside ref={pane} className="npu-card npu-models-pane" data-region="pane" tabIndex={-1} aria-label={t('pane.name', { name: model.name })}>
       <div className="npu-card-head npu-models-pane-head">

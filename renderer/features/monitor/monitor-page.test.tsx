@@ -46,6 +46,14 @@ describe('Monitor page', () => {
     expect([...page.container.querySelectorAll('.npu-monitor-npu-row dd')].map((cell) => cell.textContent)).toEqual(['—', '—', '—', '—', '—'])
   })
 
+  it('says why there is nothing while the connection is lost, and nothing about the machine', async () => {
+    useConsole.setState({ connection: 'reconnecting' })
+    page = await render(<MonitorPage />)
+    expect(find('.npu-monitor-body')?.textContent).toContain('The connection to the engine is lost.')
+    expect(page.container.textContent).not.toContain('NPU found')
+    expect(find('.npu-monitor-npu-head')?.textContent).toBe('NPU—')
+  })
+
   it('lists every second of the window, with the exact counts and unknown as a dash', async () => {
     await show()
     await act(async () => useMonitor.setState({ showsTable: true }))

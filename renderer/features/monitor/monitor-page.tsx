@@ -3,6 +3,7 @@ import { Button, Select, ToggleButton } from '@fluentui/react-components'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { CHART_AXIS_WIDTH, CHART_RIGHT_MARGIN } from '../../components/chart-time.tsx'
+import { EmptyState } from '../../components/empty-state.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
 import { PauseIcon, ResumeIcon, TableIcon } from '../../components/icons.tsx'
 import { Segmented } from '../../components/segmented.tsx'
@@ -39,7 +40,7 @@ export default function MonitorPage() {
         <Controls />
       </PageHeader>
       <div className="npu-card npu-monitor-body" ref={body}>
-        {view === null ? null : showsTable ? <SecondTable rows={view.rows} /> : <MonitorCharts view={view} />}
+        {view === null ? <Waiting /> : showsTable ? <SecondTable rows={view.rows} /> : <MonitorCharts view={view} />}
       </div>
       <NpuPanel latest={view?.latest ?? null} />
     </div>
@@ -60,6 +61,13 @@ function LiveState() {
   if (pausedAt !== null) return <span className="npu-row npu-monitor-live npu-quiet">{t('live.paused', { time: formatClock(pausedAt) })}</span>
   if (connection !== 'open') return <span className="npu-row npu-monitor-live" style={{ color: 'var(--npuFailed)' }}><StateMark kind="failed" isDecoration />{t('live.disconnected')}</span>
   return <span className="npu-row npu-monitor-live" style={{ color: 'var(--npuReady)' }}><svg width="8" height="8" aria-hidden="true"><circle cx="4" cy="4" r="4" fill="currentColor" /></svg>{t('live.live')}</span>
+}
+
+/** Nothing was received yet: while the connection is away that takes as long as it takes. */
+function Waiting() {
+  const { t } = useTranslation('monitor')
+  const isAway = useConsole((state) => state.connection === 'reconnecting')
+  return isAway ? <EmptyState title={t('away')}>{t('awayHint')}</EmptyState> : null
 }
 
 /** The window in one sentence. */

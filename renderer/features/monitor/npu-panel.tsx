@@ -10,7 +10,7 @@ export function NpuPanel({ latest }: { readonly latest: ServerSample | null }) {
     <section className="npu-card npu-monitor-npu" aria-label="NPU">
       <div className="npu-row npu-monitor-npu-head">
         <h2>NPU</h2>
-        {cards === null || cards.length === 0 ? <><b>{latest === null ? UNKNOWN : t('npu.none')}</b><span className="npu-secondary npu-cut">{t('npu.noneHint')}</span></> : <span className="npu-quiet">{t('npu.count', { count: cards.length })}</span>}
+        {cards === null || cards.length === 0 ? <><b>{latest === null ? UNKNOWN : t('npu.none')}</b>{latest !== null && <span className="npu-secondary npu-cut">{t('npu.noneHint')}</span>}</> : <span className="npu-quiet">{t('npu.count', { count: cards.length })}</span>}
       </div>
       {cards === null || cards.length === 0 ? <CardRow card={null} /> : cards.map((card) => <CardRow key={card.card} card={card} />)}
     </section>

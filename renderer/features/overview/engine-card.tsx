@@ -16,9 +16,9 @@ export function EngineCard() {
   const isLoopback = places.every((place) => place.address === '127.0.0.1' || place.address === '::1' || place.address === 'localhost')
   return (
     <Card title={t('engine.title')} state={<EngineState isShort />} note={status === null ? undefined : t('engine.process', { id: status.processId })}>
-      <Endpoint name="HTTP" place={status?.http ?? null} text={(host) => `http://${host}`} />
-      <Endpoint name="gRPC" place={status?.grpc ?? null} text={(host) => host} />
-      <Endpoint name={t('engine.metrics')} place={status?.metrics ?? null} text={(host) => `http://${host}/metrics`} />
+      <Endpoint frontEnd="http" place={status?.http ?? null} text={(host) => `http://${host}`} />
+      <Endpoint frontEnd="grpc" place={status?.grpc ?? null} text={(host) => host} />
+      <Endpoint frontEnd="metrics" place={status?.metrics ?? null} text={(host) => `http://${host}/metrics`} />
       <div className="npu-engine-facts npu-secondary">
         <span>{t('engine.controlMode')} <b>{status === null ? UNKNOWN : t(`common:controlMode.${status.controlMode}`)}</b></span>
         <span>{t('engine.uptime')} <b>{status === null ? UNKNOWN : <Uptime since={status.startedAt} />}</b></span>
@@ -29,14 +29,12 @@ export function EngineCard() {
   )
 }
 
-const FRONT_ENDS = { http: 'HTTP', grpc: 'gRPC', metrics: 'metrics', console: 'console' } as const
-
 /** The desktop moves to a free port where the wanted one is taken: said here, because clients must know. */
 function PortFallbacks() {
   const { t } = useTranslation('overview')
   const process = useServerProcess((state) => state.process)
   const moved = process?.kind === 'running' ? (process.portFallbacks ?? []) : []
-  return moved.map(({ name, requested, used }) => <p key={name} className="npu-small-text npu-is-degraded">{t('engine.portTaken', { name: FRONT_ENDS[name], requested, used })}</p>)
+  return moved.map(({ name, requested, used }) => <p key={name} className="npu-small-text npu-is-degraded">{t('engine.portTaken', { name: t(`engine.frontEnd.${name}`), requested, used })}</p>)
 }
 
 function Uptime({ since }: { readonly since: number }) {
@@ -53,16 +51,16 @@ function hostOf({ address, port }: ListeningAddress): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }
 
-interface EndpointProps { readonly name: string; readonly place: ListeningAddress | null; readonly text: (host: string) => string }
+interface EndpointProps { readonly frontEnd: 'http' | 'grpc' | 'metrics'; readonly place: ListeningAddress | null; readonly text: (host: string) => string }
 
-function Endpoint({ name, place, text }: EndpointProps) {
+function Endpoint({ frontEnd, place, text }: EndpointProps) {
   const { t } = useTranslation('overview')
   const address = place === null ? null : text(hostOf(place))
   return (
     <div className="npu-endpoint">
-      <span className="npu-quiet">{name}</span>
+      <span className="npu-quiet">{t(`engine.frontEnd.${frontEnd}`)}</span>
       {address === null ? <span className="npu-quiet">{t('engine.off')}</span> : <code className="npu-cut" title={address}>{address}</code>}
-      {address === null ? <span /> : <CopyButton text={address} label={t('engine.copy', { what: name })} />}
+      {address === null ? <span /> : <CopyButton text={address} label={t(`engine.copy.${frontEnd}`)} />}
     </div>
   )
 }

@@ -32,7 +32,7 @@ function Event({ entry }: { readonly entry: Activity }) {
     <li className="npu-event">
       <span className="npu-quiet" title={formatDate(entry.time)}>{formatClock(entry.time)}</span>
       <StateMark kind={kind} isDecoration />
-      <span className="npu-cut" title={text}>{text}<span className="npu-quiet">{took}</span></span>
+      <span className="npu-event-text" title={text}>{entry.model !== null && <span className="npu-cut">{entry.model}</span>}<span>{what}<span className="npu-quiet">{took}</span></span></span>
     </li>
   )
 }

@@ -53,6 +53,12 @@ describe('overview', () => {
     expect(command).toHaveBeenCalledWith('model.load', { name: 'det' })
   })
 
+  it('cuts the name of a model in the events, not what happened to it', async () => {
+    await show({ activity: [{ id: 1, time: 0, model: 'a'.repeat(80), kind: 'ready', milliseconds: 533 }] })
+    const parts = [...page.container.querySelectorAll('.npu-event-text > span')].map((part) => [part.className, part.textContent])
+    expect(parts).toEqual([['npu-cut', 'a'.repeat(80)], ['', 'ready · in 533 ms']])
+  })
+
   it('says that there is no NPU, and where the engine listens', async () => {
     await show({ status: serverStatus({ http: { address: '0.0.0.0', port: 8000 }, metrics: null }) })
     expect(text()).toContain('No NPU found')

@@ -55,6 +55,18 @@ describe('TensorTest', () => {
     expect(page.container.textContent).toContain('inference')
   })
 
+  it('does not run behind a dialog', async () => {
+    const dialog = document.createElement('div')
+    dialog.setAttribute('role', 'dialog')
+    dialog.setAttribute('aria-modal', 'true')
+    document.body.append(dialog)
+    await run()
+    expect(sent).toBeNull()
+    dialog.remove()
+    await run()
+    expect(sent).not.toBeNull()
+  })
+
   it('takes the suggested values of the config and the sample that lies beside the model', async () => {
     await page.unmount()
     useTestRuns.setState({ runs: {}, drafts: {} })

@@ -1,12 +1,12 @@
 /** The Test tab: a viewer that knows the model's kind where there is one, the plain tensors always. */
 import { Button } from '@fluentui/react-components'
-import { useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { ModelDetail } from '../../../../server-core/contract/console-api.ts'
 import { EmptyState } from '../../../components/empty-state.tsx'
 import { LoadIcon } from '../../../components/icons.tsx'
 import { Segmented } from '../../../components/segmented.tsx'
-import { StatePill } from '../../../components/state-pill.tsx'
+import { LoadingState } from '../../../components/loading-state.tsx'
 import { modelState } from '../../../lib/model-state.ts'
 import { DetailActions } from '../../../components/detail-actions.tsx'
 import { loadModels, useLoadAvailability } from '../models-store.ts'
@@ -19,6 +19,13 @@ export function TestTab({ detail }: { readonly detail: ModelDetail }) {
   const { t } = useTranslation('test-tab')
   const viewer = viewerOf(detail)
   const [choice, setChoice] = useState<'viewer' | 'tensors'>('viewer')
+  const isLoaded = detail.metadata !== null
+  const wasWaiting = useRef(false)
+  useEffect(() => {
+    // The button Load is gone with the wait: Run comes next.
+    if (isLoaded && wasWaiting.current && document.activeElement === document.body) document.querySelector<HTMLElement>('.npu-run')?.focus()
+    wasWaiting.current = !isLoaded
+  }, [isLoaded])
   if (detail.metadata === null) return <NotLoaded detail={detail} />
   const isViewer = viewer !== null && choice === 'viewer'
   return (
@@ -38,7 +45,7 @@ function NotLoaded({ detail }: { readonly detail: ModelDetail }) {
   const availability = useLoadAvailability()
   const state = modelState(detail.summary)
   const { name } = detail.summary
-  if (state === 'loading') return <div className="npu-card"><div className="npu-empty"><StatePill kind="loading" text={detail.summary.stage === '' ? t('common:state.loading') : detail.summary.stage} /></div></div>
+  if (state === 'loading') return <div className="npu-card"><div className="npu-empty"><LoadingState name={name} stage={detail.summary.stage} /></div></div>
   return (
     <div className="npu-card">
       <EmptyState title={t('notLoaded.title', { model: name })}
