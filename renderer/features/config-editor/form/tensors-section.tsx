@@ -100,7 +100,7 @@ function TensorRow({ role, index, tensors, maxBatchSize, missing }: { readonly r
     <div className="npu-tensor-row" role="group" aria-label={title} data-path={JSON.stringify(path)}>
       {state.lock !== null ? <LockedField path={path} lock={state.lock} /> : (
         <div className="npu-tensor-line">
-          <span hidden id={`${id}-type`}>{t('tensor.typeOf', { name: title })}</span><span hidden id={`${id}-dims`}>{t('tensor.dimsOf', { name: title })}</span>
+          <span className="npu-visually-hidden" id={`${id}-type`}>{t('tensor.typeOf', { name: title })}</span><span className="npu-visually-hidden" id={`${id}-dims`}>{t('tensor.dimsOf', { name: title })}</span>
           <span className="npu-form-cell" data-path={JSON.stringify([...path, 'name'])}><TensorName path={[...path, 'name']} label={t('tensor.nameOf', { index: index + 1 })} choices={[...missing.map((file) => file.name), ...(tensors?.some((file) => file.name === name) === true ? [name] : [])]} /></span>
           <span className="npu-form-cell" data-path={JSON.stringify([...path, 'data_type'])}>{type?.type.kind === 'enum' && <ChoiceControl path={[...path, 'data_type']} names={part('type')} schema={type.type.enum} label={(value) => value.replace('TYPE_', '')} />}</span>
           <span className="npu-form-cell" data-path={JSON.stringify([...path, 'dims'])}>{dims !== null && <ListControl path={[...path, 'dims']} names={part('dims')} field={dims} placeholder="[ 3, 224, 224 ]" />}</span>
