@@ -9,6 +9,22 @@ import { TENSOR_RULES } from './judgement-tensors.ts'
 import { WARM_UP_RULES } from './judgement-warm-up.ts'
 import type { ConfigRule } from './rule.ts'
 
+/** Nobody reads more of one kind, and each may come with repairs that take time to work out. */
+const MOST_FINDINGS = 300
+
+function limited(rule: ConfigRule): ConfigRule {
+  return {
+    codes: rule.codes,
+    * check(view) {
+      let count = 0
+      for (const finding of rule.check(view)) {
+        if (++count > MOST_FINDINGS) return
+        yield finding
+      }
+    },
+  }
+}
+
 export const JUDGEMENT_RULES: readonly ConfigRule[] = [
   ...FILE_RULES, ...TENSOR_RULES, ...BATCHING_RULES, ...INSTANCE_RULES, ...ENSEMBLE_RULES, ...WARM_UP_RULES, ...NPU_RULES, ...GEAR_RULES,
-]
+].map(limited)
