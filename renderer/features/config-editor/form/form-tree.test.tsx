@@ -32,6 +32,8 @@ describe('reading along a path', () => {
     expect(at('3 ]')).toBe('input.0.dims.2')
     expect(at('"v"')).toBe('parameters.{k}.value.string_value')
     expect(at('input [')).toBe('input')
+    expect(at('parameters {')).toBe('parameters.{k}')
+    expect(pathKey(pathAt(written, 0))).toBe('input.0')
   })
 
   it('compares meanings, not styles', () => {

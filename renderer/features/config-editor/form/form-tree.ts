@@ -117,7 +117,11 @@ export function pathAt(tree: PbtxtTree, offset: number): ConfigPath {
     if (field === undefined) return path
     path.push(field.name)
     const value: PbtxtValue | undefined = field.values.find(({ start, end }) => offset >= start && offset < end) ?? field.values.findLast(({ end }) => offset === end)
-    if (value === undefined) return path
+    if (value === undefined) {
+      // The name of a field that stands for one item or entry is about that one.
+      const [only] = field.values
+      return field.schema?.isRepeated === true && field.list === null && only !== undefined ? [...path, stepOf(message, field, only)] : path
+    }
     if (field.schema?.isRepeated === true) path.push(stepOf(message, field, value))
     if (value.kind !== 'message') return path
     message = value
