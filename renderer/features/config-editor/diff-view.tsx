@@ -27,7 +27,7 @@ export function DiffView({ before, after, beforeLabel, afterLabel }: DiffViewPro
     if (!host.current) return
     const created = monaco.editor.createDiffEditor(host.current, {
       ...EDITOR_OPTIONS, readOnly: true, originalEditable: false, renderSideBySide: true, useInlineViewWhenSpaceIsLimited: true, renderOverviewRuler: false, enableSplitViewResizing: true, hideUnchangedRegions: { enabled: true, minimumLineCount: 6, contextLineCount: 3 },
-      ignoreTrimWhitespace: false, renderGutterMenu: false, tabFocusMode: true, domReadOnly: true, theme: `npu-${usePreferences.getState().theme}`,
+      ignoreTrimWhitespace: false, renderLineHighlight: 'none', renderGutterMenu: false, tabFocusMode: true, domReadOnly: true, theme: `npu-${usePreferences.getState().theme}`,
     })
     editor.current = created
     return () => {

@@ -44,8 +44,8 @@ monaco.languages.setLanguageConfiguration(PBTXT_LANGUAGE, {
 interface Surface { readonly base: monaco.editor.BuiltinTheme; readonly ground: string; readonly text: string; readonly number: string; readonly current: string; readonly popup: string; readonly edge: string; readonly selected: string; readonly added: string; readonly removed: string }
 
 const SURFACES: Readonly<Record<ThemeName, Surface>> = {
-  light: { base: 'vs', ground: '#f8fafb', text: '#17202a', number: '#596573', current: '#eff3f7', popup: '#ffffff', edge: '#cdd5de', selected: '#e6effd', added: '#0d754422', removed: '#bb261c1c' },
-  dark: { base: 'vs-dark', ground: '#12181f', text: '#e9eef4', number: '#94a0ae', current: '#1f2832', popup: '#171e26', edge: '#34404e', selected: '#1c2c47', added: '#4cc38a26', removed: '#ff817826' },
+  light: { base: 'vs', ground: '#f8fafb', text: '#17202a', number: '#596573', current: '#eff3f7', popup: '#ffffff', edge: '#cdd5de', selected: '#e6effd', added: '#0d75440c', removed: '#bb261c0c' },
+  dark: { base: 'vs-dark', ground: '#12181f', text: '#e9eef4', number: '#94a0ae', current: '#1f2832', popup: '#171e26', edge: '#34404e', selected: '#1c2c47', added: '#4cc38a12', removed: '#ff817812' },
   contrast: { base: 'hc-black', ground: '#000000', text: '#ffffff', number: '#ffffff', current: '#000000', popup: '#000000', edge: '#ffffff', selected: '#000000', added: '#00000000', removed: '#00000000' },
 }
 
@@ -56,7 +56,7 @@ for (const name of Object.keys(SURFACES) as ThemeName[]) {
     base, inherit: true,
     rules: ([['', text], ['key', synKey], ['string', synStr], ['string.escape', synNum], ['number', synNum], ['constant', synEnum], ['comment', synCom], ['delimiter', text]] as const).map(([token, color]) => ({ token, foreground: color.slice(1) })),
     colors: {
-      'editor.background': ground, 'editor.foreground': text, 'editorLineNumber.foreground': number, 'editorLineNumber.activeForeground': text, 'editorGutter.background': ground,
+      'editor.background': ground, 'editor.foreground': text, 'editorLineNumber.foreground': number, 'editorLineNumber.activeForeground': text, 'editorLineNumber.dimmedForeground': number, 'editorGutter.background': ground,
       ...(name === 'contrast' ? {} : {
         'editor.lineHighlightBackground': current, 'editor.lineHighlightBorder': '#00000000', 'editorWidget.background': popup, 'editorWidget.border': edge, 'editorHoverWidget.background': popup, 'editorHoverWidget.border': edge,
         'editorSuggestWidget.background': popup, 'editorSuggestWidget.border': edge, 'editorSuggestWidget.selectedBackground': selected, 'editorSuggestWidget.foreground': text, 'editorSuggestWidget.selectedForeground': text,
@@ -68,7 +68,7 @@ for (const name of Object.keys(SURFACES) as ThemeName[]) {
 
 /** Of every editor of the window. */
 export const EDITOR_OPTIONS: monaco.editor.IEditorOptions = {
-  automaticLayout: true, minimap: { enabled: false }, scrollBeyondLastLine: false, lineNumbersMinChars: 4, guides: { indentation: false, bracketPairs: false }, contextmenu: false, overviewRulerLanes: 0,
+  automaticLayout: true, minimap: { enabled: false }, scrollBeyondLastLine: false, lineNumbersMinChars: 4, renderFinalNewline: 'on', guides: { indentation: false, bracketPairs: false }, contextmenu: false, overviewRulerLanes: 0,
   fontFamily: '"Cascadia Mono", "Noto Sans Mono", "DejaVu Sans Mono", "Noto Sans Mono CJK SC", "Noto Sans SC", monospace', fontSize: 13, lineHeight: 20, padding: { top: 8, bottom: 8 },
   scrollbar: { verticalScrollbarSize: 10, horizontalScrollbarSize: 10, alwaysConsumeMouseWheel: false }, fixedOverflowWidgets: true,
 }
