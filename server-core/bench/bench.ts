@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs, promisify } from 'node:util'
 import { createSampleRepository } from '../model-repository/sample-repository.ts'
-import { listingFigures, parsingFigures } from './disk-and-text.ts'
+import { lintFigures, listingFigures, parsingFigures } from './disk-and-text.ts'
 import { startServerProcess } from '../testing/server-process.ts'
 import type { LoadJob, LoadResult } from './load-generator.ts'
 
@@ -61,7 +61,7 @@ async function bench(): Promise<void> {
     await server.stop()
   }
   report(samples, bare, serverResident - held.residentBytes, serverResident)
-  for (const line of [parsingFigures(), await listingFigures(directory)]) process.stdout.write(`${line}\n`)
+  for (const line of [parsingFigures(), lintFigures(), await listingFigures(directory)]) process.stdout.write(`${line}\n`)
 }
 
 /** The sample repository plus an identity model; the recogniser as shipped (batching on, one instance, one thread). */
