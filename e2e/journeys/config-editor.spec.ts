@@ -12,10 +12,6 @@ const WRONG = fileURLToPath(new URL('../../server-core/model-config/fixtures/wro
 const NEED_MORE = ['device-ids', 'foreign-platform', 'ensemble-fragment', 'missing-backend']
 const GOOD = '# direction of a text line\nbackend: "onnxruntime"\nmax_batch_size: 8\ninput [ { name: "x" data_type: TYPE_FP32 dims: [ 3, -1, -1 ] } ]\noutput [ { name: "softmax_0.tmp_0" data_type: TYPE_FP32 dims: [ 2 ] } ]\n'
 
-test.beforeEach(({ host }) => {
-  test.skip(host === 'desktop', 'the repository is opened through the folder browser, which the desktop has a dialog for: desktop-shell.spec.ts')
-})
-
 /** A repository of models that all have the same model file. */
 function writeRepository(dataDirectory: string, configs: Readonly<Record<string, string>>): string {
   const repository = join(dataDirectory, 'home', 'repository')
@@ -26,13 +22,6 @@ function writeRepository(dataDirectory: string, configs: Readonly<Record<string,
     writeFileSync(join(repository, name, 'config.pbtxt'), config)
   }
   return repository
-}
-
-async function openRepository(page: Page): Promise<void> {
-  await page.getByTestId('first-run-open').click()
-  await page.getByRole('dialog').getByText('repository', { exact: true }).click()
-  await page.getByRole('dialog').getByRole('button', { name: /open/i }).last().click()
-  await expect(page.getByText('repository', { exact: true }).first()).toBeVisible()
 }
 
 async function openConfig(page: Page, name: string): Promise<void> {
@@ -52,12 +41,11 @@ async function typeAtEnd(page: Page, text: string): Promise<void> {
   await page.keyboard.insertText(text)
 }
 
-test('every wrong snippet in circulation is repaired by fixes alone and loads', async ({ console: { page, dataDirectory } }) => {
+test('every wrong snippet in circulation is repaired by fixes alone and loads', async ({ console: { page, dataDirectory, openFolder } }) => {
   test.setTimeout(300_000)
   const names = readdirSync(WRONG).map((file) => file.replace('.pbtxt', '')).filter((name) => !NEED_MORE.includes(name))
   expect(names.length).toBeGreaterThan(15)
-  writeRepository(dataDirectory, Object.fromEntries(names.map((name) => [name, readFileSync(join(WRONG, `${name}.pbtxt`), 'utf8')])))
-  await openRepository(page)
+  await openFolder(writeRepository(dataDirectory, Object.fromEntries(names.map((name) => [name, readFileSync(join(WRONG, `${name}.pbtxt`), 'utf8')]))))
   for (const name of names) {
     await test.step(name, async () => {
       await openConfig(page, name)
@@ -75,10 +63,10 @@ test('every wrong snippet in circulation is repaired by fixes alone and loads', 
   }
 })
 
-test('a file that changed on disk is merged, never overwritten', async ({ console: { page, dataDirectory } }) => {
+test('a file that changed on disk is merged, never overwritten', async ({ console: { page, dataDirectory, openFolder } }) => {
   const repository = writeRepository(dataDirectory, { direction: GOOD })
   const config = join(repository, 'direction', 'config.pbtxt')
-  await openRepository(page)
+  await openFolder(repository)
   await openConfig(page, 'direction')
   await typeAtEnd(page, 'instance_group [ { count: 1 kind: KIND_CPU } ]\n')
   writeFileSync(config, GOOD.replace('# direction of a text line', '# written by hand'))
@@ -94,10 +82,10 @@ test('a file that changed on disk is merged, never overwritten', async ({ consol
   await expect(page.getByTestId('config-history-dialog').getByText('found on disk')).toBeVisible()
 })
 
-test('a load that fails keeps the old version serving and gives the previous file back', async ({ console: { page, dataDirectory, httpPort } }) => {
+test('a load that fails keeps the old version serving and gives the previous file back', async ({ console: { page, dataDirectory, httpPort, openFolder } }) => {
   const repository = writeRepository(dataDirectory, { direction: GOOD })
   const config = join(repository, 'direction', 'config.pbtxt')
-  await openRepository(page)
+  await openFolder(repository)
   await openConfig(page, 'direction')
   await page.getByTestId('config-save-load').click()
   await expect(page.getByTestId('detail-unload')).toBeVisible()
@@ -116,10 +104,10 @@ test('a load that fails keeps the old version serving and gives the previous fil
   expect((await fetch(`http://127.0.0.1:${port}/v2/models/direction/ready`)).status).toBe(200)
 })
 
-test('keys alone repair and save, and undo takes back what the form did', async ({ console: { page, dataDirectory } }) => {
+test('keys alone repair and save, and undo takes back what the form did', async ({ console: { page, dataDirectory, openFolder } }) => {
   const broken = GOOD.replace('max_batch_size', 'max_batch_szie')
   const repository = writeRepository(dataDirectory, { direction: broken })
-  await openRepository(page)
+  await openFolder(repository)
   await openConfig(page, 'direction')
   await expect(page.getByTestId('config-problems')).toContainText('max_batch_szie')
   await page.keyboard.press('F8')
