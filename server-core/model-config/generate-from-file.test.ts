@@ -201,6 +201,11 @@ model_transaction_policy { decoupled: true }
     expect(Date.now() - started).toBeLessThan(10_000)
   })
 
+  it("leaves Python's own modules as they are: they look for those of other systems", async () => {
+    const path = await file('own/1/model.py', `import subprocess\nsubprocess.run(["true"], check=True)\n${PYTHON_HEAD}def ask(r): pb_utils.get_input_tensor_by_name(r, "X")`)
+    expect(await generateConfigFromFile(path, 'python')).toContain('name: "X"')
+  })
+
   it('does without Python, by the names in the code', async () => {
     const path = await file('bare/1/model.py', `${PYTHON_HEAD}pb_utils.get_input_tensor_by_name(r, "X")`)
     expect(await generateConfigFromFile(path, 'python', { pythonPath: '/nowhere/python3' })).toContain('(there is no python3 here to ask auto_complete_config)')

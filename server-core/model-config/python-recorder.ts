@@ -35,9 +35,15 @@ class NothingModule(types.ModuleType):
         return Nothing()
 
 
+# Python before 3.10 does not list them: then those that its own modules try.
+STANDARD_MODULES = getattr(sys, "stdlib_module_names", frozenset(("msvcrt", "nt", "ntpath", "winreg", "winsound", "_winapi", "_overlapped", "_scproxy", "_msi")))
+
+
 class Missing(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     names = []
     def find_spec(self, fullname, search, target=None):
+        # Python's own modules ask for those of other systems and want to hear that they are not there.
+        if fullname.partition(".")[0] in STANDARD_MODULES: return None
         if "." not in fullname: self.names.append(fullname)
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
     def create_module(self, spec): return NothingModule(spec.name)
