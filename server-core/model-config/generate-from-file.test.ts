@@ -202,7 +202,7 @@ model_transaction_policy { decoupled: true }
   })
 
   it("leaves Python's own modules as they are: they look for those of other systems", async () => {
-    const path = await file('own/1/model.py', `import subprocess\nsubprocess.run(["true"], check=True)\n${PYTHON_HEAD}def ask(r): pb_utils.get_input_tensor_by_name(r, "X")`)
+    const path = await file('own/1/model.py', `import subprocess\nsubprocess.run(["true"], check=True)\n${PYTHON_HEAD}class TritonPythonModel:\n    def execute(self, requests): pb_utils.get_input_tensor_by_name(requests[0], "X")`)
     expect(await generateConfigFromFile(path, 'python')).toContain('name: "X"')
   })
 
