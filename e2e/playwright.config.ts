@@ -14,6 +14,8 @@ export default defineConfig<ConsoleOptions>({
   // Two cores, one server per test: side by side they would measure each other.
   workers: 1,
   fullyParallel: false,
+  // CI machines are shared and noisy: a second try there is reported as flaky, never hidden.
+  retries: process.env['CI'] !== undefined ? 1 : 0,
   forbidOnly: process.env['CI'] !== undefined,
   timeout: 120_000,
   expect: { timeout: 15_000 },

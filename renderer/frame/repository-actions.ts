@@ -52,8 +52,10 @@ export async function openRepository(path: string): Promise<void> {
 const SAMPLE_TO_TRY = 'ppocr_rec'
 
 export async function openSampleRepository(): Promise<void> {
+  const { hash } = window.location
   const isOpen = await run({ kind: 'sample', path: '', error: null }, () => command('repository.openSample'))
-  if (isOpen) navigate('models', SAMPLE_TO_TRY, 'test')
+  // Whoever went elsewhere meanwhile stays there.
+  if (isOpen && window.location.hash === hash) navigate('models', SAMPLE_TO_TRY, 'test')
 }
 
 /** True when it is open. */
