@@ -35,6 +35,12 @@ export interface PythonSignatureOptions {
   readonly pythonPath?: string
 }
 
+/** Python's own text: why a model.py could not be imported, or raised. The cause of the error that `readPythonSignature` throws for it. */
+export class PythonModelError extends Error {
+  /** True where no Python anywhere can import the file; false where another machine, with other modules and files, may. */
+  get isSyntaxError(): boolean { return /^(?:SyntaxError|IndentationError|TabError):/.test(this.message) }
+}
+
 const DEFAULT_TIMEOUT_MILLISECONDS = 10_000
 const MAX_OUTPUT_BYTES = 1024 * 1024
 const MAX_SOURCE_BYTES = 16 * 1024 * 1024
@@ -49,7 +55,7 @@ export async function readPythonSignature(path: string, options: PythonSignature
   const namesInCode = findTensorNames(new TextDecoder().decode(source))
   const answer = await runRecorder(resolve(path), options)
   if (answer === null) return { declared: null, namesInCode, reason: 'there is no python3 here to ask auto_complete_config' }
-  if (answer.error !== undefined) throw new ServerError('INVALID_ARG', `'${path}' cannot describe itself: ${answer.error}`)
+  if (answer.error !== undefined) throw new ServerError('INVALID_ARG', `'${path}' cannot describe itself: ${answer.error}`, { cause: new PythonModelError(answer.error) })
   if (answer.config === undefined || answer.config === null) return { declared: null, namesInCode, reason: 'model.py has no auto_complete_config' }
   const { config } = answer
   const read = (role: 'input' | 'output'): PythonTensor[] => asList(config[role]).map((tensor) => readTensor(tensor, role, path))

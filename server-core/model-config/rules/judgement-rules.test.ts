@@ -290,7 +290,20 @@ const ENSEMBLES: readonly Case[] = [
   },
   {
     code: 'ensemble-shape-differs', severity: 'error', context: ENSEMBLE_MODELS, text: GOOD_ENSEMBLE.replace('[ 10 ]', '[ 11 ]'), fixed: GOOD_ENSEMBLE, good: GOOD_ENSEMBLE.replace('[ 10 ]', '[ -1 ]'),
-    serverText: 'in ensemble e, ensemble tensor CLASS: inconsistent shape: [-1,10] is inferred from model net while [-1,11] is inferred from model e',
+    serverText: 'in ensemble e, ensemble tensor CLASS: inconsistent shape: [-1,11] is inferred from model e while [-1,10] is inferred from model net',
+  },
+  {
+    code: 'ensemble-shape-differs', severity: 'error', context: ENSEMBLE_MODELS, text: GOOD_ENSEMBLE.replace('[ 10 ]', '[ 10 ] reshape { shape: [ 5, 2 ] }'), fixed: GOOD_ENSEMBLE,
+    good: GOOD_ENSEMBLE.replace('[ 10 ]', '[ 5, 2 ] reshape { shape: [ 10 ] }'),
+  },
+  {
+    code: 'ensemble-output-ambiguous', severity: 'error', fix: null, context: models({ ...STEP_MODELS, net: STEP_MODELS.net.replace(/output.*/, '$& $&') }), text: GOOD_ENSEMBLE,
+    good: GOOD_ENSEMBLE, goodContext: ENSEMBLE_MODELS, serverText: 'in ensemble e, multiple outputs in model net are mapped to the same ensemble tensor CLASS',
+  },
+  {
+    code: 'ensemble-decoupled-inputs', severity: 'error', fix: null, context: models({ ...STEP_MODELS, pre: `${STEP_MODELS.pre} model_transaction_policy { decoupled: true }` }),
+    text: GOOD_ENSEMBLE.replace('output {', 'output { name: "IMAGE" data_type: TYPE_UINT8 dims: [ -1 ] }\noutput {'), good: GOOD_ENSEMBLE,
+    serverText: 'in ensemble e, step of model \'e\' receives inputs originated from different decoupled models',
   },
 ]
 

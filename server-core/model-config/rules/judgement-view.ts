@@ -1,4 +1,5 @@
 /** Small questions that several rules of judgement ask about a config. Pure. */
+import type { ConfigContext } from '../../contract/config-language.ts'
 import type { ModelConfig } from '../../contract/model-config.ts'
 import type { ConfigPath } from '../config-path.ts'
 import type { ConfigView } from './rule.ts'
@@ -17,6 +18,18 @@ export function isNpuBackend(backend: string): boolean {
 
 export function isEnsemble(config: ModelConfig): boolean {
   return config.platform === 'ensemble' || config.ensemble_scheduling !== undefined
+}
+
+type ModelContext = ConfigContext['models'][string]
+
+/** A model of the repository; undefined: there is none of that name, or the repository is not known. */
+export function modelNamed(context: ConfigContext, name: string): ModelContext | undefined {
+  return Object.hasOwn(context.models, name) ? context.models[name] : undefined
+}
+
+/** A model whose config says nothing (it cannot be read, or is completed only when it loads) cannot be judged. */
+export function isJudged(model: ModelContext | undefined): model is ModelContext {
+  return model !== undefined && (model.config.input.length > 0 || model.config.output.length > 0)
 }
 
 /** Was the model's folder looked at? It holds at least its config. */
