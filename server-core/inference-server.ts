@@ -9,6 +9,7 @@ import type { InferenceTiming } from './contract/console-api.ts'
 import type { ModelConfig } from './contract/model-config.ts'
 import type { ModelControlMode, ModelIndexEntry, ModelSummary } from './contract/repository.ts'
 import type { ModelStatisticsEntry, ServerSample } from './contract/statistics.ts'
+import type { ServerError } from './server-error.ts'
 
 export interface LoadParameters {
   /** ModelConfig JSON that replaces config.pbtxt for this load. */
@@ -20,6 +21,22 @@ export interface LoadParameters {
 export interface InferenceResult {
   readonly response: InferenceResponse
   readonly timing: InferenceTiming
+}
+
+/** What the caller of a request that may be answered several times hears. Called in the order of the answers, never after `onDone`. */
+export interface InferenceStreamHandlers {
+  /** Decoupled models: an answer that is not the last one. */
+  onResponse(response: InferenceResponse): void
+  /** Decoupled models: an error that is not the last answer. */
+  onError(error: ServerError): void
+  /** Exactly once, last. Null: nothing more came (the FINAL flag alone). */
+  onDone(end: InferenceResult | null | ServerError): void
+}
+
+/** A request on its way. */
+export interface InferenceCall {
+  /** The caller does not want it any more; `onDone` still comes. */
+  cancel(): void
 }
 
 export interface InferenceServerListener {
@@ -77,6 +94,8 @@ export interface InferenceServer {
   labels(name: string, version: string, output: string): readonly string[] | undefined
   /** Exactly one response. An aborted signal cancels the request while it waits. */
   infer(request: InferenceRequest, options?: { readonly signal?: AbortSignal }): Promise<InferenceResult>
+  /** Any number of responses, also of models that are not decoupled (those have one). @throws ServerError when the request is refused at the door */
+  inferStream(request: InferenceRequest, handlers: InferenceStreamHandlers): InferenceCall
 
   /** The console's table: every model directory, loaded or not. */
   modelSummaries(): readonly ModelSummary[]

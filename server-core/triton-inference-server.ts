@@ -5,7 +5,7 @@ import type { ModelConfig } from './contract/model-config.ts'
 import type { ModelControlMode, ModelIndexEntry, ModelSummary } from './contract/repository.ts'
 import type { ModelStatisticsEntry, ServerSample } from './contract/statistics.ts'
 import type {
-  InferenceResult, InferenceServer, InferenceServerListener, LoadParameters, ModelMetricsSnapshot,
+  InferenceCall, InferenceResult, InferenceServer, InferenceServerListener, InferenceStreamHandlers, LoadParameters, ModelMetricsSnapshot,
 } from './inference-server.ts'
 import type { LogHub, Logger } from './logger.ts'
 import type { ModelStatistics } from './metrics/model-statistics.ts'
@@ -181,6 +181,12 @@ export class TritonInferenceServer implements InferenceServer {
     const requestStart = this.#clock.now()
     if (this.#state === 'STARTING') throw new ServerError('UNAVAILABLE', 'Server not ready')
     return this.#find(request.modelName, request.modelVersion).infer(request, requestStart, options.signal)
+  }
+
+  inferStream(request: InferenceRequest, handlers: InferenceStreamHandlers): InferenceCall {
+    const requestStart = this.#clock.now()
+    if (this.#state === 'STARTING') throw new ServerError('UNAVAILABLE', 'Server not ready')
+    return this.#find(request.modelName, request.modelVersion).submit(request, requestStart, handlers)
   }
 
   modelSummaries(): readonly ModelSummary[] { return this.#sortedRecords().map((record) => summaryOf(record)) }

@@ -2,9 +2,10 @@
  * The backend interface: Triton's entry points (TRITONBACKEND_*) as TypeScript. Schedulers and the model life cycle see backends
  * through this file only.
  *
- * Ownership: `execute` is called with a batch and is never called again on the same instance before its promise settled. It must answer
- * every request exactly once through `respond` or `fail` before it resolves. When it throws, the caller answers every request that was
- * not answered with that error. The `requests` array is the caller's and only valid during the call.
+ * Ownership: `execute` is called with a batch and is never called again on the same instance before its promise settled. It must end
+ * every request exactly once, through `respond`, `fail`, `complete` or `reschedule`, before it resolves; requests of a decoupled model
+ * may end later. When it throws, the caller ends every request that was not ended with that error. The `requests` array is the caller's
+ * and only valid during the call.
  */
 import type { ModelConfig } from '../contract/model-config.ts'
 import type { DataType, ParameterValue, Tensor } from '../contract/inference.ts'
@@ -47,6 +48,7 @@ export interface ExecutionTimes {
 /** One request inside a batch, as a backend sees it. */
 export interface BackendRequest {
   readonly id: string
+  /** Under the sequence batcher the control and state tensors are among them. */
   readonly inputs: readonly Tensor[]
   /** Names of the outputs asked for (all config outputs if none were asked). */
   readonly requestedOutputs: readonly string[]
@@ -54,8 +56,30 @@ export interface BackendRequest {
   /** First dim of the inputs where the model batches, else 1. */
   readonly batchSize: number
   readonly isCancelled: boolean
+  /** 0n or '': no sequence. */
+  readonly sequenceId: bigint | string
+  readonly sequenceStart: boolean
+  readonly sequenceEnd: boolean
+  /** 0: the model's default. */
+  readonly priority: number
+  /** What the client asked for; 0: none. */
+  readonly timeoutMicroseconds: number
+  /** A row without a request in a batch of the direct sequence batcher: answered like the others, received by nobody. */
+  readonly isNull: boolean
+  /** The last answer (of a model that is not decoupled: the only one). */
   respond(outputs: readonly Tensor[], parameters?: Readonly<Record<string, ParameterValue>>): void
+  /** The last answer is this error. */
   fail(error: Error): void
+  /** Decoupled models only: an answer that is not the last one. */
+  send(outputs: readonly Tensor[], parameters?: Readonly<Record<string, ParameterValue>>): void
+  /** Decoupled models only: an error that is not the last answer. */
+  sendError(error: Error): void
+  /** Decoupled models only: nothing more comes (the FINAL flag alone). */
+  complete(): void
+  /** Value of an implicit state for the next request of the sequence, under its `output_name`. @throws ServerError where the model has no such state */
+  updateState(state: Tensor): void
+  /** Iterative sequences only: puts the request back instead of ending it. @throws ServerError where the model's scheduler cannot */
+  reschedule(): void
 }
 
 export interface BackendModelInstance {

@@ -53,12 +53,14 @@ async function setUp({ joins = true } = {}) {
 
 const settle = async () => { for (let turn = 0; turn < 5; turn++) await Promise.resolve() }
 
-function payloadOf(...ids: string[]) {
+function payloadOf(...ids: string[]) { return payloadFrom(ids, false) }
+
+function payloadFrom(ids: readonly string[], isDecoupled: boolean) {
   const outcomes = new Map<string, RequestOutcome>()
   const payload = new Payload()
   for (const id of ids) {
     payload.add(new InflightRequest({
-      id, inputs: [], requestedOutputs: [], parameters: {}, batchSize: 1, requestStart: 0, queueStart: 0, timeoutMicroseconds: 0,
+      id, inputs: [], requestedOutputs: [], parameters: {}, batchSize: 1, requestStart: 0, queueStart: 0, timeoutMicroseconds: 0, isDecoupled,
       onSettled: (outcome) => { outcomes.set(id, outcome) },
     }))
   }
@@ -181,5 +183,40 @@ describe('a batch', () => {
     pool.offer(payload)
     await settle()
     expect(outcomes.get('a')).toMatchObject({ kind: 'failure', reason: 'BACKEND', error: { message: 'the backend finished the batch without answering this request' } })
+  })
+})
+
+describe('an instance of a decoupled model', () => {
+  it('fails what it still owes an answer when it dies', async () => {
+    const { backend, pool } = await setUp()
+    backend.execute = async (requests) => {
+      requests[0]?.complete()
+      return times
+    }
+    const { payload, outcomes } = payloadFrom(['done', 'owed'], true)
+    pool.offer(payload)
+    await settle()
+    expect([...outcomes.keys()]).toEqual(['done'])
+    backend.deaths[0]?.(new Error('death'))
+    expect(outcomes.get('owed')).toMatchObject({ kind: 'failure', error: { message: 'death' } })
+  })
+
+  it('stops after its last answer', async () => {
+    const { backend, pool, instance } = await setUp()
+    let answerLater = () => {}
+    backend.execute = async (requests) => {
+      answerLater = () => { requests[0]?.complete() }
+      return times
+    }
+    const { payload, outcomes } = payloadFrom(['a'], true)
+    pool.offer(payload)
+    await settle()
+    let isStopped = false
+    const stopped = instance.stop().then(() => { isStopped = true })
+    await settle()
+    expect(isStopped).toBe(false)
+    answerLater()
+    await stopped
+    expect(outcomes.get('a')).toMatchObject({ kind: 'response', outputs: null })
   })
 })

@@ -2,6 +2,7 @@ import type { BackendInstanceContext, BackendModel, BackendModelInstance, Execut
 import type { Clock } from '../clock.ts'
 import type { Logger } from '../logger.ts'
 import type { ModelStatistics } from '../metrics/model-statistics.ts'
+import type { InflightRequest } from '../scheduling/inflight-request.ts'
 import type { InstancePool, PayloadRunner } from '../scheduling/instance-pool.ts'
 import type { Payload } from '../scheduling/payload.ts'
 import { ServerError } from '../server-error.ts'
@@ -42,6 +43,9 @@ export class ModelInstance implements PayloadRunner {
   #running: Promise<void> | null = null
   #trouble = ''
   #hasJoined = false
+  /** Requests of a decoupled model whose execution is over and whose last answer is still to come. */
+  readonly #open = new Set<InflightRequest>()
+  #whenAllAnswered: (() => void) | null = null
 
   constructor(options: ModelInstanceOptions) {
     this.#options = options
@@ -78,12 +82,13 @@ export class ModelInstance implements PayloadRunner {
     return this.#running
   }
 
-  /** Leaves the pool, waits for the batch that runs, and frees the backend's instance. */
+  /** Leaves the pool, waits for the batch that runs and for the last answers of decoupled requests, and frees the backend's instance. */
   async stop(): Promise<void> {
     this.#state = 'STOPPED'
     this.#options.pool.remove(this)
     this.#cancelRestart?.()
     await this.#running
+    if (this.#open.size > 0) await new Promise<void>((resolve) => { this.#whenAllAnswered = resolve })
     const backend = this.#backend
     this.#backend = null
     await backend?.finalize()
@@ -106,7 +111,18 @@ export class ModelInstance implements PayloadRunner {
       const ended = this.#options.clock.now()
       times = { executeStart: started, computeStart: started, computeEnd: ended, executeEnd: ended }
     }
-    for (const request of requests) request.settleExecution(times, batchSize, failure)
+    for (const request of requests) {
+      request.settleExecution(times, batchSize, failure)
+      if (request.isDecoupled && !request.isSettled && request.isExecuting) this.#keepOpen(request)
+    }
+  }
+
+  #keepOpen(request: InflightRequest): void {
+    this.#open.add(request)
+    request.whenOver(() => {
+      this.#open.delete(request)
+      if (this.#open.size === 0) this.#whenAllAnswered?.()
+    })
   }
 
   #died(instance: BackendModelInstance, error: Error): void {
@@ -116,6 +132,7 @@ export class ModelInstance implements PayloadRunner {
     this.#backend = null
     if (clock.now() - this.#readySince > HEALTHY_SECONDS * 1e9) this.#restarts = 0
     log.error('model instance died', { model, version, instance: this.name, error: error.message })
+    for (const request of [...this.#open]) request.settle({ kind: 'failure', error, reason: 'BACKEND' })
     instance.finalize().catch((reason: unknown) => {
       log.warning('could not free a dead model instance', { model, version, instance: this.name, error: String(reason) })
     })

@@ -1,18 +1,16 @@
 import type { BackendModel } from '../backends/backend.ts'
 import type { Clock } from '../clock.ts'
-import type { InferenceRequest, ModelMetadata, TensorMetadata } from '../contract/inference.ts'
+import type { InferenceRequest, InferenceResponse, ModelMetadata, ParameterValue, Tensor, TensorMetadata } from '../contract/inference.ts'
 import type { ModelConfig, ModelInput, ModelInstanceGroup, ModelOutput, ModelVersionPolicy } from '../contract/model-config.ts'
-import type { InferenceResult } from '../inference-server.ts'
+import type { InferenceCall, InferenceStreamHandlers, InferenceResult } from '../inference-server.ts'
 import type { Logger } from '../logger.ts'
 import type { ModelStatistics } from '../metrics/model-statistics.ts'
-import { DefaultScheduler } from '../scheduling/default-scheduler.ts'
-import { DynamicBatchScheduler } from '../scheduling/dynamic-batch-scheduler.ts'
+import { createScheduler } from '../scheduling/create-scheduler.ts'
 import { InflightRequest, type RequestOutcome } from '../scheduling/inflight-request.ts'
 import { InstancePool } from '../scheduling/instance-pool.ts'
 import { Payload } from '../scheduling/payload.ts'
 import { ResponseOrder } from '../scheduling/response-order.ts'
 import type { Scheduler } from '../scheduling/scheduler.ts'
-import { shapeRuleOf } from '../scheduling/shape-rule.ts'
 import { ServerError, toServerError } from '../server-error.ts'
 import { ModelInstance } from './model-instance.ts'
 import { protocolDataType, RequestValidator } from './request-validation.ts'
@@ -62,19 +60,14 @@ export class Model {
     this.labels = options.labels
     this.statistics = options.statistics
     this.#validator = new RequestValidator(options.config)
-    const batching = options.config.dynamic_batching
-    this.#scheduler = batching === undefined ? new DefaultScheduler(this.#pool) : new DynamicBatchScheduler({
-      maxBatchSize: options.config.max_batch_size,
-      preferredBatchSizes: batching.preferred_batch_size,
-      queueDelayMicroseconds: batching.max_queue_delay_microseconds,
-      ...(batching.default_queue_policy === undefined ? {} : { queuePolicy: batching.default_queue_policy }),
-      shapeRule: shapeRuleOf(options.config),
-    }, this.#pool, options.clock)
-    this.#order = batching?.preserve_ordering === true ? new ResponseOrder() : null
+    this.#scheduler = createScheduler(options.config, this.#pool, options.clock)
+    this.#order = options.config.dynamic_batching?.preserve_ordering === true ? new ResponseOrder() : null
   }
 
   /** Changes only in its instance groups and version policy. */
   get config(): ModelConfig { return this.#config }
+  /** 0..n responses a request, in any order between requests. */
+  get isDecoupled(): boolean { return this.#config.model_transaction_policy?.decoupled === true }
   get inflightCount(): number { return this.#inflightCount }
   /** Instances that execute: passive ones, dead ones and those that start again do not. */
   get instanceCount(): number { return this.#instances.filter((instance) => instance.state === 'READY').length }
@@ -191,54 +184,77 @@ export class Model {
    * @param requestStart steady nanoseconds when the server took the request in
    */
   infer(request: InferenceRequest, requestStart: number, signal: AbortSignal | undefined): Promise<InferenceResult> {
-    const valid = this.#validator.validate(request)
-    if (this.#deadReason !== null) throw this.#deadError(this.#deadReason)
     if (signal?.aborted === true) throw new ServerError('CANCELLED', '')
     return new Promise<InferenceResult>((resolve, reject) => {
-      let isWaiting = true
-      let onAbort: (() => void) | undefined
-      let inTurn: ((deliver: () => void) => void) | undefined
-      const leaveQueue = () => {
-        if (!isWaiting) return
-        isWaiting = false
-        this.statistics.pending--
-      }
-      const inflight = new InflightRequest({
-        id: request.id,
-        inputs: valid.inputs,
-        requestedOutputs: valid.requestedOutputs,
-        parameters: request.parameters,
-        batchSize: valid.batchSize,
-        requestStart,
-        queueStart: this.#options.clock.now(),
-        timeoutMicroseconds: request.timeoutMicroseconds ?? 0,
-        onExecuting: leaveQueue,
-        onSettled: (outcome, settled) => {
-          leaveQueue()
-          if (onAbort !== undefined) signal?.removeEventListener('abort', onAbort)
-          const deliver = () => { this.#deliver(request, settled, outcome, resolve, reject) }
-          if (inTurn === undefined) deliver()
-          else inTurn(deliver)
+      const onAbort = () => { call.cancel() }
+      let isDone = false
+      const call = this.submit(request, requestStart, {
+        onResponse: () => {},
+        onError: () => {},
+        onDone: (end) => {
+          isDone = true
+          signal?.removeEventListener('abort', onAbort)
+          if (end instanceof ServerError) reject(end)
+          else if (end === null) reject(new ServerError('INTERNAL', `model '${this.name}' gave no last response`))
+          else resolve(end)
         },
       })
-      this.#inflightCount++
-      this.statistics.pending++
-      try {
-        this.#scheduler.enqueue(inflight)
-      } catch (error) {
-        leaveQueue()
-        this.#leave()
-        reject(toServerError(error))
-        return
-      }
-      if (!inflight.isSettled) {
-        inTurn = this.#order?.take()
-        if (signal !== undefined) {
-          onAbort = () => { this.#scheduler.cancel(inflight) }
-          signal.addEventListener('abort', onAbort, { once: true })
-        }
-      }
+      if (!isDone) signal?.addEventListener('abort', onAbort, { once: true })
     })
+  }
+
+  /**
+   * Hands a request to the scheduler; its answers come through `handlers`, perhaps before this returns.
+   * @param requestStart steady nanoseconds when the server took the request in
+   * @throws ServerError when the request is refused (validation, queue full, stopping): then no handler is called
+   */
+  submit(request: InferenceRequest, requestStart: number, handlers: InferenceStreamHandlers): InferenceCall {
+    const valid = this.#validator.validate(request)
+    if (this.#deadReason !== null) throw this.#deadError(this.#deadReason)
+    let isWaiting = true
+    let inTurn: ((deliver: () => void) => void) | undefined
+    const leaveQueue = () => {
+      if (!isWaiting) return
+      isWaiting = false
+      this.statistics.pending--
+    }
+    const inflight = new InflightRequest({
+      id: request.id,
+      inputs: valid.inputs,
+      requestedOutputs: valid.requestedOutputs,
+      parameters: request.parameters,
+      batchSize: valid.batchSize,
+      requestStart,
+      queueStart: this.#options.clock.now(),
+      timeoutMicroseconds: request.timeoutMicroseconds ?? 0,
+      priority: request.priority ?? 0,
+      sequenceId: request.sequenceId ?? 0n,
+      sequenceStart: request.sequenceStart ?? false,
+      sequenceEnd: request.sequenceEnd ?? false,
+      isDecoupled: this.isDecoupled,
+      onExecuting: leaveQueue,
+      onPartial: (answer) => {
+        if ('error' in answer) handlers.onError(toServerError(answer.error))
+        else handlers.onResponse(this.#response(request, answer.outputs, answer.parameters))
+      },
+      onSettled: (outcome, settled) => {
+        leaveQueue()
+        const deliver = () => { this.#deliver(request, settled, outcome, handlers) }
+        if (inTurn === undefined) deliver()
+        else inTurn(deliver)
+      },
+    })
+    this.#inflightCount++
+    this.statistics.pending++
+    try {
+      this.#scheduler.enqueue(inflight)
+    } catch (error) {
+      leaveQueue()
+      this.#leave()
+      throw toServerError(error)
+    }
+    if (!inflight.isSettled) inTurn = this.#order?.take()
+    return { cancel: () => { if (!inflight.isSettled) this.#scheduler.cancel(inflight) } }
   }
 
   /** New requests are refused from now on; resolves when the last one was answered and everything is freed. */
@@ -259,21 +275,25 @@ export class Model {
     }
   }
 
-  #deliver(request: InferenceRequest, inflight: InflightRequest, outcome: RequestOutcome, resolve: (result: InferenceResult) => void, reject: (error: Error) => void): void {
+  #deliver(request: InferenceRequest, inflight: InflightRequest, outcome: RequestOutcome, handlers: InferenceStreamHandlers): void {
     const requestEnd = this.#options.clock.now()
     if (outcome.kind === 'failure') {
       this.statistics.countFailure(outcome.reason, requestEnd - inflight.requestStart)
       this.#leave()
-      reject(toServerError(outcome.error))
+      handlers.onDone(toServerError(outcome.error))
       return
     }
-    const { times, executedBatchSize } = outcome
+    const { times, executedBatchSize, outputs } = outcome
     this.statistics.countSuccess({
       requestStart: inflight.requestStart, queueStart: inflight.queueStart, requestEnd, batchSize: inflight.batchSize, times,
     })
     this.#leave()
-    resolve({
-      response: { modelName: this.name, modelVersion: this.version, id: request.id, parameters: outcome.parameters, outputs: outcome.outputs },
+    if (outputs === null) {
+      handlers.onDone(null)
+      return
+    }
+    handlers.onDone({
+      response: this.#response(request, outputs, outcome.parameters),
       timing: {
         queueNanoseconds: Math.max(0, times.executeStart - inflight.queueStart),
         computeInputNanoseconds: Math.max(0, times.computeStart - times.executeStart),
@@ -283,6 +303,10 @@ export class Model {
         batchSize: executedBatchSize,
       },
     })
+  }
+
+  #response(request: InferenceRequest, outputs: readonly Tensor[], parameters: Readonly<Record<string, ParameterValue>>): InferenceResponse {
+    return { modelName: this.name, modelVersion: this.version, id: request.id, parameters, outputs }
   }
 
   #leave(): void {

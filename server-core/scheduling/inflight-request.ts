@@ -4,11 +4,12 @@ import type { FailureReason } from '../metrics/model-statistics.ts'
 import type { RequestList } from './request-list.ts'
 import { ServerError } from '../server-error.ts'
 
-/** How a request ended. `execution` is absent when it never reached an instance. */
+/** How a request ended. */
 export type RequestOutcome =
   | {
     readonly kind: 'response'
-    readonly outputs: readonly Tensor[]
+    /** Null: a decoupled model said that nothing more comes. */
+    readonly outputs: readonly Tensor[] | null
     readonly parameters: Readonly<Record<string, ParameterValue>>
     readonly times: ExecutionTimes
     /** Total batch size of the execution. */
@@ -16,9 +17,22 @@ export type RequestOutcome =
   }
   | { readonly kind: 'failure'; readonly error: Error; readonly reason: FailureReason }
 
-type Answer =
+/** One answer of a decoupled model that is not the last one. */
+export type PartialAnswer =
   | { readonly outputs: readonly Tensor[]; readonly parameters: Readonly<Record<string, ParameterValue>> }
   | { readonly error: Error }
+
+type FinalAnswer =
+  | { readonly outputs: readonly Tensor[] | null; readonly parameters: Readonly<Record<string, ParameterValue>> }
+  | { readonly error: Error }
+
+/** What the sequence batcher wants to hear of a request. */
+export interface SequenceHooks {
+  /** @throws ServerError where the model has no state of that name */
+  updateState(state: Tensor): void
+  /** Null: the model is not iterative. */
+  readonly reschedule: (() => void) | null
+}
 
 export interface InflightRequestFields {
   readonly id: string
@@ -31,24 +45,40 @@ export interface InflightRequestFields {
   readonly queueStart: number
   /** Queue timeout asked for by the client; 0: none. */
   readonly timeoutMicroseconds: number
+  /** 0: the model's default level. */
+  readonly priority?: number
+  readonly sequenceId?: bigint | string
+  readonly sequenceStart?: boolean
+  readonly sequenceEnd?: boolean
+  /** Of a decoupled model: may be answered several times, also after its execution. */
+  readonly isDecoupled?: boolean
+  readonly isNull?: boolean
+  readonly onPartial?: (answer: PartialAnswer, request: InflightRequest) => void
   readonly onSettled: (outcome: RequestOutcome, request: InflightRequest) => void
   /** Told when the request leaves the queue for an instance. */
   readonly onExecuting?: () => void
 }
 
 /**
- * One request between the server's front door and its answer. Owned by the scheduler from `enqueue` until `settle`, which is called
- * exactly once. The fields `list`, `previous` and `next` belong to the `RequestList` that holds it.
+ * One request between the server's front door and its last answer. Owned by the scheduler from `enqueue` until `settle`, which has an
+ * effect exactly once. The fields `list`, `previous` and `next` belong to the `RequestList` that holds it.
  */
 export class InflightRequest implements BackendRequest {
   readonly id: string
-  readonly inputs: readonly Tensor[]
+  /** A scheduler may add tensors (controls and states of sequences). */
+  inputs: readonly Tensor[]
   readonly requestedOutputs: readonly string[]
   readonly parameters: Readonly<Record<string, ParameterValue>>
   readonly batchSize: number
   readonly requestStart: number
   readonly queueStart: number
   readonly timeoutMicroseconds: number
+  readonly priority: number
+  sequenceId: bigint | string
+  sequenceStart: boolean
+  sequenceEnd: boolean
+  readonly isDecoupled: boolean
+  readonly isNull: boolean
   list: RequestList | null = null
   previous: InflightRequest | null = null
   next: InflightRequest | null = null
@@ -59,11 +89,16 @@ export class InflightRequest implements BackendRequest {
   /** Steady nanoseconds; 0: never. */
   deadline = 0
   isCancelled = false
+  /** Set by the sequence batcher. */
+  sequenceHooks: SequenceHooks | null = null
   #isExecuting = false
-  #answer: Answer | null = null
+  #answer: FinalAnswer | null = null
+  #isRescheduled = false
+  /** Of the execution, once it has ended; a decoupled request may be answered after that. */
+  #execution: { readonly times: ExecutionTimes; readonly batchSize: number } | null = null
   #isSettled = false
-  readonly #onSettled: InflightRequestFields['onSettled']
-  readonly #onExecuting: (() => void) | undefined
+  #overListeners: (() => void)[] | null = null
+  readonly #fields: Pick<InflightRequestFields, 'onPartial' | 'onSettled' | 'onExecuting'>
 
   constructor(fields: InflightRequestFields) {
     this.id = fields.id
@@ -74,8 +109,13 @@ export class InflightRequest implements BackendRequest {
     this.requestStart = fields.requestStart
     this.queueStart = fields.queueStart
     this.timeoutMicroseconds = fields.timeoutMicroseconds
-    this.#onSettled = fields.onSettled
-    this.#onExecuting = fields.onExecuting
+    this.priority = fields.priority ?? 0
+    this.sequenceId = fields.sequenceId ?? 0n
+    this.sequenceStart = fields.sequenceStart ?? false
+    this.sequenceEnd = fields.sequenceEnd ?? false
+    this.isDecoupled = fields.isDecoupled ?? false
+    this.isNull = fields.isNull ?? false
+    this.#fields = fields
   }
 
   get isSettled(): boolean { return this.#isSettled }
@@ -84,35 +124,98 @@ export class InflightRequest implements BackendRequest {
   /** The request is handed to an instance: from here only the backend can react to a cancellation. */
   markExecuting(): void {
     this.#isExecuting = true
-    this.#onExecuting?.()
+    this.#answer = null
+    this.#isRescheduled = false
+    this.#execution = null
+    this.#fields.onExecuting?.()
   }
 
   respond(outputs: readonly Tensor[], parameters: Readonly<Record<string, ParameterValue>> = {}): void {
-    this.#answerOnce({ outputs, parameters })
+    this.#end({ outputs, parameters })
   }
 
-  fail(error: Error): void { this.#answerOnce({ error }) }
+  fail(error: Error): void { this.#end({ error }) }
 
-  /** Ends the request with what the backend answered, or with `executionError` where it did not answer. */
+  complete(): void {
+    this.#requireDecoupled()
+    this.#end({ outputs: null, parameters: {} })
+  }
+
+  send(outputs: readonly Tensor[], parameters: Readonly<Record<string, ParameterValue>> = {}): void { this.#sendPartial({ outputs, parameters }) }
+
+  sendError(error: Error): void { this.#sendPartial({ error }) }
+
+  updateState(state: Tensor): void {
+    if (this.isNull) return
+    if (this.sequenceHooks === null) throw new ServerError('INVALID_ARG', `unable to add state '${state.name}'. State configuration is missing for the model`)
+    this.sequenceHooks.updateState(state)
+  }
+
+  reschedule(): void {
+    if (!this.sequenceHooks?.reschedule) {
+      throw new ServerError('INVALID_ARG', 'Request is released with TRITONSERVER_REQUEST_RELEASE_RESCHEDULE, while the model is not configured to handle such a flag.')
+    }
+    this.#requireOpen()
+    this.#isRescheduled = true
+  }
+
+  /**
+   * The execution is over: ends the request with what the backend answered, or with `executionError` where it did not answer. One that
+   * was put back goes to its scheduler; one of a decoupled model stays open until its last answer.
+   */
   settleExecution(times: ExecutionTimes, executedBatchSize: number, executionError: Error | null): void {
-    const answer = this.#answer
-    if (answer !== null && 'outputs' in answer) {
-      this.settle({ kind: 'response', outputs: answer.outputs, parameters: answer.parameters, times, executedBatchSize })
+    this.#execution = { times, batchSize: executedBatchSize }
+    if (this.#isRescheduled && executionError === null) {
+      this.#isExecuting = false
+      this.sequenceHooks?.reschedule?.()
       return
     }
-    const error = answer !== null && 'error' in answer ? answer.error
-      : executionError ?? new ServerError('INTERNAL', 'the backend finished the batch without answering this request')
-    this.settle({ kind: 'failure', error, reason: 'BACKEND' })
+    if (this.#answer === null && executionError === null && this.isDecoupled) return
+    this.#answer ??= { error: executionError ?? new ServerError('INTERNAL', 'the backend finished the batch without answering this request') }
+    this.#settleAnswer(this.#answer)
   }
+
+  /** Calls when the request is over, whatever its end, just before the client hears of it. */
+  whenOver(listener: () => void): void { (this.#overListeners ??= []).push(listener) }
 
   settle(outcome: RequestOutcome): void {
     if (this.#isSettled) return
     this.#isSettled = true
-    this.#onSettled(outcome, this)
+    for (const listener of this.#overListeners ?? []) listener()
+    this.#fields.onSettled(outcome, this)
   }
 
-  #answerOnce(answer: Answer): void {
-    if (this.#answer !== null) throw new Error('a request was answered twice by its backend')
+  #end(answer: FinalAnswer): void {
+    // What a backend still says about a request that its server gave up reaches nobody.
+    if (this.#isSettled) return
+    this.#requireOpen()
     this.#answer = answer
+    if (this.#execution !== null) this.#settleAnswer(answer)
+  }
+
+  #settleAnswer(answer: FinalAnswer): void {
+    if ('error' in answer) {
+      this.settle({ kind: 'failure', error: answer.error, reason: 'BACKEND' })
+      return
+    }
+    if (this.#execution === null) throw new Error('a request is answered before its execution')
+    this.settle({
+      kind: 'response', outputs: answer.outputs, parameters: answer.parameters, times: this.#execution.times, executedBatchSize: this.#execution.batchSize,
+    })
+  }
+
+  #sendPartial(answer: PartialAnswer): void {
+    this.#requireDecoupled()
+    if (this.#isSettled) return
+    this.#requireOpen()
+    if (!this.isNull) this.#fields.onPartial?.(answer, this)
+  }
+
+  #requireOpen(): void {
+    if (this.#answer !== null || this.#isRescheduled) throw new Error('a request was ended twice by its backend')
+  }
+
+  #requireDecoupled(): void {
+    if (!this.isDecoupled) throw new Error('several answers are for decoupled models only (model_transaction_policy { decoupled: true })')
   }
 }

@@ -1,4 +1,5 @@
 import type { InflightRequest } from './inflight-request.ts'
+import type { PayloadRunner } from './instance-pool.ts'
 
 /** A batch about to run. It may grow until an instance takes it, unless it is saturated. */
 export class Payload {
@@ -9,6 +10,10 @@ export class Payload {
   isTaken = false
   /** Shapes that every request of the batch must share; null: not fixed yet or not enforced. */
   shapeKey: string | null = null
+  /** The one runner that may take it (the slots of sequences belong to instances); null: any. */
+  readonly runner: PayloadRunner | null
+
+  constructor(runner: PayloadRunner | null = null) { this.runner = runner }
 
   add(request: InflightRequest): void {
     this.requests.push(request)

@@ -7,8 +7,8 @@ import { DATA_TYPES, type DataType } from '../contract/inference.ts'
 import type { ModelConfig, ModelInput, ModelOutput } from '../contract/model-config.ts'
 import type { ModelIndexEntry } from '../contract/repository.ts'
 import type { ModelStatisticsEntry } from '../contract/statistics.ts'
-import type { InferenceResult, InferenceServer, LoadParameters, ModelMetricsSnapshot } from '../inference-server.ts'
-import { ServerError } from '../server-error.ts'
+import type { InferenceCall, InferenceResult, InferenceServer, InferenceStreamHandlers, LoadParameters, ModelMetricsSnapshot } from '../inference-server.ts'
+import { ServerError, toServerError } from '../server-error.ts'
 
 export interface InMemoryModel {
   readonly name: string
@@ -137,6 +137,12 @@ export class InMemoryInferenceServer implements InferenceServer {
     model.successCount++
     const zero = { queueNanoseconds: 0, computeInputNanoseconds: 0, computeInferNanoseconds: 0, computeOutputNanoseconds: 0, totalNanoseconds: 0 }
     return { response, timing: { ...zero, batchSize: 1 } }
+  }
+
+  inferStream(request: InferenceRequest, handlers: InferenceStreamHandlers): InferenceCall {
+    const gone = new AbortController()
+    this.infer(request, { signal: gone.signal }).then((result) => { handlers.onDone(result) }, (error: unknown) => { handlers.onDone(toServerError(error)) })
+    return { cancel: () => { gone.abort() } }
   }
 
   #lookup(name: string, version: string): InMemoryModel {

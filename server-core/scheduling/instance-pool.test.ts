@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest'
+import { InstancePool, type PayloadRunner } from './instance-pool.ts'
+import { Payload } from './payload.ts'
+
+function runner() {
+  const taken: Payload[] = []
+  const ends: (() => void)[] = []
+  const self: PayloadRunner = {
+    run(payload) {
+      taken.push(payload)
+      return new Promise((resolve) => { ends.push(resolve) })
+    },
+  }
+  return { self, taken, finish: async () => { ends.shift()?.(); await Promise.resolve(); await Promise.resolve() } }
+}
+
+describe('InstancePool', () => {
+  it('keeps a bound payload for its runner and gives it that before what anyone may take', async () => {
+    const pool = new InstancePool()
+    const [a, b] = [runner(), runner()]
+    pool.add(a.self)
+    pool.add(b.self)
+    const first = new Payload(a.self)
+    const second = new Payload(a.self)
+    const free = [new Payload(), new Payload()]
+    pool.offer(first)
+    pool.offer(second)
+    expect(pool.boundCount(a.self)).toBe(1)
+    pool.offer(free[0]!)
+    pool.offer(free[1]!)
+    expect([a.taken, b.taken]).toEqual([[first], [free[0]]])
+    await a.finish()
+    expect(a.taken).toEqual([first, second])
+    await a.finish()
+    expect(a.taken).toEqual([first, second, free[1]])
+  })
+
+  it('hands back what was bound to a runner that leaves', () => {
+    const pool = new InstancePool()
+    const a = runner()
+    const changes: unknown[] = []
+    pool.onMembership = (change) => { changes.push(change) }
+    pool.add(a.self)
+    pool.offer(new Payload(a.self))
+    const waiting = new Payload(a.self)
+    pool.offer(waiting)
+    pool.remove(a.self)
+    pool.remove(a.self)
+    expect(changes).toEqual([{ added: a.self }, { removed: a.self, orphans: [waiting] }])
+    expect(() => { pool.offer(new Payload(a.self)) }).toThrow('bound to an instance that is not in the pool')
+  })
+})
