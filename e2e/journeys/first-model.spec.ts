@@ -1,6 +1,5 @@
 /** The first slice through everything: three clicks to a recognised text line, an ordinary client, live charts, unload. */
 import { join } from 'node:path'
-import { latencyBucketIndex } from '../../server-core/contract/statistics.ts'
 import { expect, openPage, test } from '../console-fixture.ts'
 import { expectedText, runPythonClient, writeSampleTensor } from './recognised-text.ts'
 
@@ -47,7 +46,8 @@ test('sample repository, Load, Run: a recognised line; then a client, the charts
     const [, figure = '', unit = ''] = /p95 ([\d.,\s]+?)\s*(µs|ms|s)\b/.exec(conclusion) ?? []
     const shownP95 = Number(figure.replace(/[^\d.]/g, '')) * { µs: 1e3, ms: 1e6, s: 1e9 }[unit as 'ms']
     const clientP95 = [...run.latencies_ms].sort((a, b) => a - b)[Math.floor(0.95 * REQUESTS)] ?? NaN
-    expect(Math.abs(latencyBucketIndex(shownP95) - latencyBucketIndex(clientP95 * 1e6)), `${conclusion}; the client measured ${clientP95.toFixed(1)} ms`).toBeLessThanOrEqual(1)
+    // The client's clock starts before the server's and stops after it, so the two agree within a quarter octave, not exactly.
+    expect(Math.abs(Math.log2(shownP95 / (clientP95 * 1e6))), `${conclusion}; the client measured ${clientP95.toFixed(1)} ms`).toBeLessThanOrEqual(0.25)
   })
 
   await test.step('unload', async () => {

@@ -23,6 +23,16 @@ export interface InferBatchStatistics {
   readonly compute_output: StatisticDuration
 }
 
+/** Of the responses with one index in their requests, where a backend reports them one by one. */
+export interface InferResponseStatistics {
+  readonly compute_infer: StatisticDuration
+  readonly compute_output: StatisticDuration
+  readonly success: StatisticDuration
+  readonly fail: StatisticDuration
+  readonly empty_response: StatisticDuration
+  readonly cancel: StatisticDuration
+}
+
 export interface MemoryUsage {
   readonly type: string
   readonly id: number
@@ -37,53 +47,59 @@ export interface ModelStatisticsEntry {
   readonly inference_count: number
   readonly execution_count: number
   readonly inference_stats: InferStatistics
-  readonly response_stats: Readonly<Record<string, never>>
+  /** Key: index of the response in its request. */
+  readonly response_stats: Readonly<Record<string, InferResponseStatistics>>
   readonly batch_stats: readonly InferBatchStatistics[]
   readonly memory_usage: readonly MemoryUsage[]
 }
 
-/**
- * Latency buckets: bucket i counts values v (ns) with bounds[i-1] < v <= bounds[i]. Log-spaced, factor 2^(1/4), so histograms of
- * different seconds and models merge by adding counts. Index of v: `latencyBucketIndex(v)`.
- */
-export const LATENCY_BUCKETS_PER_OCTAVE = 4
-/** Upper bound of bucket 0: 1 microsecond. */
-export const LATENCY_FIRST_BOUND_NANOSECONDS = 1000
-/** Highest bucket: about 1000 s. */
-export const LATENCY_BUCKET_COUNT = 121
+/** Largest relative error of a percentile taken from the buckets. */
+export const LATENCY_RELATIVE_ERROR = 0.01
+/** Upper bound of a bucket over that of the one below: the middle of a bucket is then at most the relative error away from all in it. */
+const LATENCY_GROWTH = (1 + LATENCY_RELATIVE_ERROR) / (1 - LATENCY_RELATIVE_ERROR)
+const LATENCY_BUCKETS_PER_E_FOLD = 1 / Math.log(LATENCY_GROWTH)
+/** Upper bound of bucket 0, 1 microsecond: what is quicker counts as that. */
+const LATENCY_FIRST_BOUND_NANOSECONDS = 1000
+/** The highest bucket reaches beyond 1000 s. */
+export const LATENCY_BUCKET_COUNT = Math.ceil(Math.log(1e12 / LATENCY_FIRST_BOUND_NANOSECONDS) * LATENCY_BUCKETS_PER_E_FOLD) + 1
 
-/** Bucket of a latency in nanoseconds, clamped to the table. */
+/**
+ * Latency buckets are log-spaced, so that histograms of different seconds and models merge by adding counts. Bucket i counts values v
+ * (ns) with bound(i - 1) < v <= bound(i), clamped to the table.
+ */
 export function latencyBucketIndex(nanoseconds: number): number {
   if (nanoseconds <= LATENCY_FIRST_BOUND_NANOSECONDS) return 0
-  const exact = Math.log2(nanoseconds / LATENCY_FIRST_BOUND_NANOSECONDS) * LATENCY_BUCKETS_PER_OCTAVE
+  const exact = Math.log(nanoseconds / LATENCY_FIRST_BOUND_NANOSECONDS) * LATENCY_BUCKETS_PER_E_FOLD
   return Math.min(LATENCY_BUCKET_COUNT - 1, Math.ceil(exact - 1e-9))
 }
 
 /** Upper bound of a bucket, in nanoseconds. */
 export function latencyBucketBound(index: number): number {
-  return LATENCY_FIRST_BOUND_NANOSECONDS * 2 ** (index / LATENCY_BUCKETS_PER_OCTAVE)
+  return LATENCY_FIRST_BOUND_NANOSECONDS * LATENCY_GROWTH ** index
+}
+
+/** The value that stands for a bucket, in nanoseconds. */
+function latencyBucketMiddle(index: number): number {
+  return index === 0 ? LATENCY_FIRST_BOUND_NANOSECONDS : latencyBucketBound(index) * 2 / (1 + LATENCY_GROWTH)
 }
 
 /**
- * Percentile from bucket counts, linear inside the bucket. Counts: index to count, sparse.
+ * Percentile (nearest rank) from bucket counts: at most `LATENCY_RELATIVE_ERROR` away from the exact one between 1 us and 1000 s.
+ * Counts: index to count, sparse.
  * @param quantile 0..1
  * @returns nanoseconds, or null when nothing was counted (unknown, never 0)
  */
 export function latencyQuantile(counts: Readonly<Record<number, number>>, quantile: number): number | null {
-  const buckets = Object.keys(counts).map(Number).sort((a, b) => a - b)
+  const buckets = Object.keys(counts).map(Number).filter((bucket) => counts[bucket]! > 0).sort((a, b) => a - b)
   const total = buckets.reduce((sum, bucket) => sum + counts[bucket]!, 0)
   if (total === 0) return null
-  const rank = quantile * total
+  const rank = Math.max(1, Math.ceil(quantile * total))
   let seen = 0
   for (const bucket of buckets) {
-    const count = counts[bucket]!
-    if (seen + count >= rank && count > 0) {
-      const low = bucket === 0 ? 0 : latencyBucketBound(bucket - 1)
-      return low + (latencyBucketBound(bucket) - low) * Math.max(0, Math.min(1, (rank - seen) / count))
-    }
-    seen += count
+    seen += counts[bucket]!
+    if (seen >= rank) return latencyBucketMiddle(bucket)
   }
-  return latencyBucketBound(buckets[buckets.length - 1]!)
+  return latencyBucketMiddle(buckets[buckets.length - 1]!)
 }
 
 /** What one model did in one second. Everything is a delta over that second unless said otherwise. */

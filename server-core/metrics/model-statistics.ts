@@ -1,7 +1,7 @@
 import type { ExecutionTimes } from '../backends/backend.ts'
 import type { ModelMetricsSnapshot } from '../inference-server.ts'
 import {
-  latencyBucketIndex, type InferBatchStatistics, type ModelSample, type ModelStatisticsEntry, type StatisticDuration,
+  latencyBucketIndex, type InferBatchStatistics, type InferResponseStatistics, type ModelSample, type ModelStatisticsEntry, type StatisticDuration,
 } from '../contract/statistics.ts'
 
 export type FailureReason = keyof ModelMetricsSnapshot['requestFailure']
@@ -19,6 +19,33 @@ class Duration {
 }
 
 interface BatchDurations { readonly input: Duration; readonly infer: Duration; readonly output: Duration }
+
+class ResponseDurations {
+  readonly computeInfer = new Duration()
+  readonly computeOutput = new Duration()
+  readonly success = new Duration()
+  readonly fail = new Duration()
+  readonly emptyResponse = new Duration()
+  readonly cancel = new Duration()
+
+  get value(): InferResponseStatistics {
+    return {
+      compute_infer: this.computeInfer.value, compute_output: this.computeOutput.value, success: this.success.value, fail: this.fail.value,
+      empty_response: this.emptyResponse.value, cancel: this.cancel.value,
+    }
+  }
+}
+
+/** One response of a request that has several. Nanoseconds. */
+export interface CountedResponse {
+  /** Position among the responses of its request, from 0. */
+  readonly index: number
+  /** `empty`: the FINAL flag came alone. */
+  readonly end: 'success' | 'fail' | 'empty' | 'cancel'
+  /** Since the execution began or the response before it left. */
+  readonly inferNanoseconds: number
+  readonly outputNanoseconds: number
+}
 
 /** The second that is being counted. */
 class Window {
@@ -61,6 +88,7 @@ export class ModelStatistics {
   readonly #computeInfer = new Duration()
   readonly #computeOutput = new Duration()
   readonly #batches = new Map<number, BatchDurations>()
+  readonly #responses: ResponseDurations[] = []
   readonly #failures = { REJECTED: 0, CANCELED: 0, BACKEND: 0, OTHER: 0 }
   readonly #microseconds = { request: 0, queue: 0, computeInput: 0, computeInfer: 0, computeOutput: 0 }
   #lastInference = 0
@@ -127,6 +155,21 @@ export class ModelStatistics {
     this.#window.batchSizes[batchSize] = (this.#window.batchSizes[batchSize] ?? 0) + 1
   }
 
+  /** Once per response of a decoupled model (the response statistics API of backends). */
+  countResponse({ index, end, inferNanoseconds, outputNanoseconds }: CountedResponse): void {
+    while (this.#responses.length <= index) this.#responses.push(new ResponseDurations())
+    const durations = this.#responses[index]!
+    const total = Math.max(0, inferNanoseconds) + Math.max(0, outputNanoseconds)
+    if (end === 'cancel') durations.cancel.add(total)
+    else if (end === 'empty') durations.emptyResponse.add(total)
+    else {
+      durations.computeInfer.add(inferNanoseconds)
+      durations.computeOutput.add(outputNanoseconds)
+      if (end === 'success') durations.success.add(total)
+      else durations.fail.add(total)
+    }
+  }
+
   entry(): ModelStatisticsEntry {
     const none = { count: 0, ns: 0 }
     const batches: InferBatchStatistics[] = [...this.#batches].sort(([a], [b]) => a - b).map(([batchSize, durations]) => ({
@@ -142,7 +185,7 @@ export class ModelStatistics {
         success: this.#success.value, fail: this.#fail.value, queue: this.#queue.value, compute_input: this.#computeInput.value,
         compute_infer: this.#computeInfer.value, compute_output: this.#computeOutput.value, cache_hit: none, cache_miss: none,
       },
-      response_stats: {},
+      response_stats: Object.fromEntries(this.#responses.map((response, index) => [String(index), response.value])),
       batch_stats: batches,
       memory_usage: [],
     }

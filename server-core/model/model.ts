@@ -14,6 +14,7 @@ import type { Scheduler } from '../scheduling/scheduler.ts'
 import { ServerError, toServerError } from '../server-error.ts'
 import { ModelInstance } from './model-instance.ts'
 import { protocolDataType, RequestValidator } from './request-validation.ts'
+import { ResponseCounter } from './response-counter.ts'
 import type { WarmUpSample } from './warm-up.ts'
 
 export interface ModelOptions {
@@ -213,6 +214,7 @@ export class Model {
     if (this.#deadReason !== null) throw this.#deadError(this.#deadReason)
     let isWaiting = true
     let inTurn: ((deliver: () => void) => void) | undefined
+    const counter = this.isDecoupled ? new ResponseCounter(this.statistics, this.#options.clock) : null
     const leaveQueue = () => {
       if (!isWaiting) return
       isWaiting = false
@@ -232,13 +234,18 @@ export class Model {
       sequenceStart: request.sequenceStart ?? false,
       sequenceEnd: request.sequenceEnd ?? false,
       isDecoupled: this.isDecoupled,
-      onExecuting: leaveQueue,
+      onExecuting: () => {
+        leaveQueue()
+        counter?.executionBegins()
+      },
       onPartial: (answer) => {
+        counter?.count('error' in answer ? 'fail' : 'success')
         if ('error' in answer) handlers.onError(toServerError(answer.error))
         else handlers.onResponse(this.#response(request, answer.outputs, answer.parameters))
       },
       onSettled: (outcome, settled) => {
         leaveQueue()
+        if (settled.isExecuting) counter?.countEnd(outcome)
         const deliver = () => { this.#deliver(request, settled, outcome, handlers) }
         if (inTurn === undefined) deliver()
         else inTurn(deliver)
