@@ -11,11 +11,12 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs, promisify } from 'node:util'
 import { createSampleRepository } from '../model-repository/sample-repository.ts'
 import { lintFigures, listingFigures, parsingFigures } from './disk-and-text.ts'
+import { statisticsCost } from './statistics-cost.ts'
 import { startServerProcess } from '../testing/server-process.ts'
 import type { LoadJob, LoadResult } from './load-generator.ts'
 
 const CONCURRENCIES = [1, 8, 32]
-const GOALS = { ocrRatio: 0.85, identityP50Milliseconds: 0.5, residentMegabytes: 120 }
+const GOALS = { ocrRatio: 0.85, identityP50Milliseconds: 0.5, residentMegabytes: 120, histogramShare: 0.02 }
 const OCR_MODELS = ['ppocr_rec', 'ppocr_det', 'ppocr_cls']
 const OCR_SHAPE = [1, 3, 48, 320]
 const THREADS = 1
@@ -125,5 +126,9 @@ function report(samples: ReadonlyMap<string, readonly LoadResult[]>, bare: reado
   line('')
   line(`OCR throughput / bare loop at its best batch size: ${(throughput / best).toFixed(3)} (goal >= ${GOALS.ocrRatio}): ${verdict(throughput / best >= GOALS.ocrRatio)}`)
   line(`identity p50 at concurrency 1: ${identityP50.toFixed(3)} ms (goal <= ${GOALS.identityP50Milliseconds} ms): ${verdict(identityP50 <= GOALS.identityP50Milliseconds)}`)
+  const busiest = Math.max(...CONCURRENCIES.map((concurrency) => median((samples.get(`identity 64 B|${concurrency}`) ?? []).map((r) => r.requestsPerSecond))))
+  const cost = statisticsCost()
+  const histogramShare = cost.histogramNanoseconds * busiest / 1e9
+  line(`counting one request: ${cost.countNanoseconds.toFixed(0)} ns, of which the latency histogram ${cost.histogramNanoseconds.toFixed(0)} ns = ${(histogramShare * 100).toFixed(2)} % of an identity request at its best throughput (goal <= ${GOALS.histogramShare * 100} %): ${verdict(histogramShare <= GOALS.histogramShare)}`)
   line(`server resident memory with the OCR models (${memory(serverResident)}) minus bare process with as many sessions: ${memory(extraResident)} (goal <= ${GOALS.residentMegabytes} MB): ${verdict(extraResident <= GOALS.residentMegabytes * 2 ** 20)}`)
 }
