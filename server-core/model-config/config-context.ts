@@ -7,7 +7,7 @@ import type { ModelConfig } from '../contract/model-config.ts'
 import { listDirectory, readModelDirectory } from '../model-repository/model-directory.ts'
 import type { ModelDirectory, VersionDirectory } from '../model-repository/model-directory.ts'
 import { completeFromSignature, DEFAULT_MAX_BATCH_SIZE } from './auto-complete.ts'
-import { inferBackend } from './infer-backend.ts'
+import { firstInNameOrder, inferBackend } from './infer-backend.ts'
 import { normalizeModelConfig } from './normalize.ts'
 import { readOnnxSignature } from './onnx-signature.ts'
 import type { OnnxTensor } from './onnx-signature.ts'
@@ -110,7 +110,7 @@ async function readModels(repositoryPath: string, ownName: string): Promise<Reco
 async function completedConfig(directory: ModelDirectory): Promise<ModelConfig> {
   const config = { ...await readConfigOrEmpty(directory), name: directory.name }
   try {
-    const inferred = inferBackend(config, directory.name, directory.versions[0]?.entries ?? [])
+    const inferred = inferBackend(config, directory.name, firstInNameOrder(directory.versions)?.entries ?? [])
     return normalizeModelConfig(await completed(inferred, directory))
   } catch {
     return config

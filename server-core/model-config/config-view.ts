@@ -4,7 +4,7 @@ import type { ModelConfig } from '../contract/model-config.ts'
 import { messageFromTree } from './config-message.ts'
 import { markedSpan } from './config-path.ts'
 import { MODEL_CONFIG_SCHEMA } from './config-schema.ts'
-import { inferBackend } from './infer-backend.ts'
+import { firstInNameOrder, inferBackend } from './infer-backend.ts'
 import type { VersionEntry } from './infer-backend.ts'
 import { normalizeModelConfig } from './normalize.ts'
 import { parsePbtxt } from './pbtxt-parser.ts'
@@ -28,8 +28,7 @@ export function createConfigView(text: string, context: ConfigContext): ConfigVi
 
 /** Entries of the first version directory in name order, as backend inference looks at them. */
 export function firstVersionEntries(context: ConfigContext): VersionEntry[] {
-  const [first] = context.versions.toSorted((a, b) => (String(a.version) < String(b.version) ? -1 : 1))
-  return (first?.files ?? []).map((name) => ({ name: name.replace(/\/$/, ''), isDirectory: name.endsWith('/') || name === 'model.savedmodel' }))
+  return (firstInNameOrder(context.versions)?.files ?? []).map((name) => ({ name: name.replace(/\/$/, ''), isDirectory: name.endsWith('/') || name === 'model.savedmodel' }))
 }
 
 function normalizedOrNull(config: ModelConfig, modelName: string, context: ConfigContext): ModelConfig | null {

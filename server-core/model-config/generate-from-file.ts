@@ -38,7 +38,7 @@ export async function generateConfigFromFile(path: string, backend: string, opti
   const filename = basename(path)
   const isInVersion = /^\d+$/.test(basename(dirname(path)))
   const defaultModelFilename = isInVersion && filename !== target.filename ? filename : ''
-  if (backend === 'python') return pythonConfig(await readPythonSignature(path, options), path, defaultModelFilename)
+  if (backend === 'python') return generatePythonConfig(await readPythonSignature(path, options), path, defaultModelFilename)
   const signature = await readOnnxSignature(path)
   const unserved = [...signature.inputs, ...signature.outputs].find(({ datatype }) => datatype === null)
   if (unserved !== undefined) {
@@ -48,7 +48,11 @@ export async function generateConfigFromFile(path: string, backend: string, opti
   return generateOnnxConfig(signature, { backend, defaultModelFilename })
 }
 
-function pythonConfig(signature: PythonSignature, path: string, defaultModelFilename: string): string {
+/**
+ * @param path named in errors only
+ * @throws ServerError INVALID_ARG where no tensor is known, not even by name
+ */
+export function generatePythonConfig(signature: PythonSignature, path: string, defaultModelFilename: string): string {
   const { declared, namesInCode, reason } = signature
   const base = { ...emptyModelConfig(), backend: 'python', default_model_filename: defaultModelFilename }
   if (declared !== null && (declared.inputs.length > 0 || declared.outputs.length > 0)) {

@@ -29,6 +29,11 @@ export const BACKEND_RULES: readonly BackendRule[] = [
   { backend: 'python', platform: '', filename: 'model.py', isDirectory: false },
 ]
 
+/** The version whose files `inferBackend` looks at: the first in name order ("10" comes before "2"). */
+export function firstInNameOrder<T extends { readonly version: number }>(versions: readonly T[]): T | undefined {
+  return versions.toSorted((a, b) => (String(a.version) < String(b.version) ? -1 : 1))[0]
+}
+
 function ownsPlatform(rule: BackendRule, platform: string): boolean {
   return platform !== '' && (rule.platform === platform || rule.aliases?.includes(platform) === true)
 }

@@ -7,7 +7,7 @@ import { ModelStatistics } from '../metrics/model-statistics.ts'
 import { checkExecutable } from '../model/executable-config.ts'
 import { Model } from '../model/model.ts'
 import { readWarmUpSamples } from '../model/warm-up.ts'
-import { inferBackend } from '../model-config/infer-backend.ts'
+import { firstInNameOrder, inferBackend } from '../model-config/infer-backend.ts'
 import { readModelConfigJson } from '../model-config/json-config.ts'
 import { normalizeInstanceGroups, normalizeModelConfig } from '../model-config/normalize.ts'
 import { emptyModelConfig, readModelConfig } from '../model-config/read-config.ts'
@@ -41,7 +41,7 @@ export class ModelLoader {
   async readConfig(directory: ModelDirectory, configJson?: string): Promise<ModelConfig> {
     const given = await this.#readGivenConfig(directory, configJson)
     const named = given.name === '' ? { ...given, name: directory.name } : given
-    const config = normalizeModelConfig(inferBackend(named, directory.name, directory.versions[0]?.entries ?? []))
+    const config = normalizeModelConfig(inferBackend(named, directory.name, firstInNameOrder(directory.versions)?.entries ?? []))
     validateModelConfig(config, { checkInputsAndOutputs: this.#options.disableAutoComplete })
     if (config.name !== directory.name) {
       throw new ServerError('INVALID_ARG', `unexpected directory name '${directory.name}' for model '${config.name}', directory name must equal model name`)

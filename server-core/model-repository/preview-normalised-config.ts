@@ -2,7 +2,7 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { completeFromOnnx, DEFAULT_MAX_BATCH_SIZE } from '../model-config/auto-complete.ts'
-import { inferBackend } from '../model-config/infer-backend.ts'
+import { firstInNameOrder, inferBackend } from '../model-config/infer-backend.ts'
 import { normalizeInstanceGroups, normalizeModelConfig } from '../model-config/normalize.ts'
 import { readOnnxSignature } from '../model-config/onnx-signature.ts'
 import { printModelConfig } from '../model-config/print-config.ts'
@@ -27,7 +27,7 @@ export async function previewNormalisedConfig({ text, path, modelName, modelDire
   try {
     const { versions } = await readModelDirectory(repositoryPath, modelName, modelDirectory)
     const read = text === null ? emptyModelConfig() : readModelConfig(text, path)
-    let config = normalizeModelConfig(inferBackend(read, modelName, versions[0]?.entries ?? []))
+    let config = normalizeModelConfig(inferBackend(read, modelName, firstInNameOrder(versions)?.entries ?? []))
     const newest = versions.at(-1)
     if (config.backend === 'onnxruntime' && newest !== undefined) {
       const file = join(newest.path, config.default_model_filename)

@@ -1,5 +1,6 @@
 import type { ModelConfig } from '../contract/model-config.ts'
-import { ServerError } from '../server-error.ts'
+import { refuseFirst } from '../model-config/config-problem.ts'
+import type { ConfigProblem } from '../model-config/config-problem.ts'
 
 /**
  * What a config may ask for that this version cannot execute: such a model is refused at load with the field's name, so that nothing
@@ -7,21 +8,28 @@ import { ServerError } from '../server-error.ts'
  * @throws ServerError UNSUPPORTED
  */
 export function checkExecutable(config: ModelConfig): void {
-  const refuse = (field: string, what: string): never => {
-    throw new ServerError('UNSUPPORTED', `model '${config.name}' sets ${field}: this version cannot run ${what}. Remove the field or serve the model with a version that can`)
-  }
-  if (config.ensemble_scheduling !== undefined || config.platform === 'ensemble') refuse('ensemble_scheduling', 'ensembles')
-  if (config.sequence_batching !== undefined) refuse('sequence_batching', 'models with the sequence batcher')
-  if (config.model_transaction_policy?.decoupled === true) refuse('model_transaction_policy.decoupled', 'decoupled models')
-  if ((config.dynamic_batching?.priority_levels ?? 0) > 0) refuse('dynamic_batching.priority_levels', 'priority levels')
-  if (config.batch_input.length > 0) refuse('batch_input', 'batch inputs')
-  if (config.batch_output.length > 0) refuse('batch_output', 'batch outputs')
-  if (config.input.some((input) => input.allow_ragged_batch)) refuse('input.allow_ragged_batch', 'ragged batches')
-  if (listOf(config.model_operations, 'op_library_filename').length > 0) refuse('model_operations.op_library_filename', 'custom operator libraries')
-  if (listOf(config.model_repository_agents, 'agents').length > 0) refuse('model_repository_agents', 'repository agents')
+  refuseFirst(executableProblems(config))
+}
+
+/** The same as a list, for whoever shows it before a load. `facts.what` names the feature. */
+export function* executableProblems(config: ModelConfig): Generator<ConfigProblem> {
+  const cannot = (field: string, what: string): ConfigProblem => ({
+    code: 'not-executable-here', kind: 'UNSUPPORTED', path: field.split('.'), facts: { field, what },
+    text: `model '${config.name}' sets ${field}: this version cannot run ${what}. Remove the field or serve the model with a version that can`,
+  })
+  if (config.ensemble_scheduling !== undefined || config.platform === 'ensemble') yield cannot('ensemble_scheduling', 'ensembles')
+  if (config.sequence_batching !== undefined) yield cannot('sequence_batching', 'models with the sequence batcher')
+  if (config.model_transaction_policy?.decoupled === true) yield cannot('model_transaction_policy.decoupled', 'decoupled models')
+  if ((config.dynamic_batching?.priority_levels ?? 0) > 0) yield cannot('dynamic_batching.priority_levels', 'priority levels')
+  if (config.batch_input.length > 0) yield cannot('batch_input', 'batch inputs')
+  if (config.batch_output.length > 0) yield cannot('batch_output', 'batch outputs')
+  const ragged = config.input.findIndex((input) => input.allow_ragged_batch)
+  if (ragged >= 0) yield { ...cannot('input.allow_ragged_batch', 'ragged batches'), path: ['input', ragged, 'allow_ragged_batch'] }
+  if (listOf(config.model_operations, 'op_library_filename').length > 0) yield cannot('model_operations.op_library_filename', 'custom operator libraries')
+  if (listOf(config.model_repository_agents, 'agents').length > 0) yield cannot('model_repository_agents', 'repository agents')
   const accelerators = (config.optimization?.['execution_accelerators'] ?? {}) as Record<string, unknown>
   for (const key of Object.keys(accelerators)) {
-    if (listOf(accelerators, key).length > 0) refuse(`optimization.execution_accelerators.${key}`, 'execution accelerators')
+    if (listOf(accelerators, key).length > 0) yield cannot(`optimization.execution_accelerators.${key}`, 'execution accelerators')
   }
 }
 

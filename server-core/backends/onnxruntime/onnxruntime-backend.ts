@@ -4,10 +4,11 @@ import { isAbsolute, join, relative } from 'node:path'
 import type { Backend, BackendModel, BackendModelContext } from '../backend.ts'
 import type { ModelConfig } from '../../contract/model-config.ts'
 import { completeFromOnnx } from '../../model-config/auto-complete.ts'
+import { refuseFirst } from '../../model-config/config-problem.ts'
 import { readOnnxSignature } from '../../model-config/onnx-signature.ts'
 import { ServerError } from '../../server-error.ts'
 import { OnnxRuntimeInstance } from './onnxruntime-instance.ts'
-import { readSessionSettings } from './session-settings.ts'
+import { bfloat16Problems, readSessionSettings } from './session-settings.ts'
 
 export interface OnnxRuntimeBackendOptions {
   /** Verbose server logs let ONNX Runtime's warnings through to standard error. */
@@ -24,7 +25,7 @@ export function createOnnxRuntimeBackend(options: OnnxRuntimeBackendOptions): Ba
     async initializeModel(context) {
       const modelPath = await findModelFile(context)
       const config = await completeConfig(context, modelPath)
-      refuseBfloat16(config)
+      refuseFirst(bfloat16Problems(config))
       const settings = readSessionSettings(config, context.backendConfig)
       const model: BackendModel = {
         config,
@@ -83,11 +84,4 @@ async function completeConfig(context: BackendModelContext, modelPath: string): 
     throw new ServerError('INVALID_ARG', `--backend-config=onnxruntime,default-max-batch-size must be a whole number >= 0, got '${text ?? ''}'`)
   }
   return completeFromOnnx(config, await readOnnxSignature(modelPath), { defaultMaxBatchSize })
-}
-
-function refuseBfloat16(config: ModelConfig): void {
-  const tensor = [...config.input, ...config.output].find((candidate) => candidate.data_type === 'TYPE_BF16')
-  if (tensor === undefined) return
-  throw new ServerError('UNSUPPORTED', `tensor '${tensor.name}' of model '${config.name}' is TYPE_BF16, which the onnxruntime backend cannot pass to ONNX Runtime. `
-    + 'Convert it to TYPE_FP16 or TYPE_FP32 in the model')
 }
