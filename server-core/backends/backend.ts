@@ -60,8 +60,8 @@ export interface BackendRequest {
   readonly sequenceId: bigint | string
   readonly sequenceStart: boolean
   readonly sequenceEnd: boolean
-  /** 0: the model's default. */
-  readonly priority: number
+  /** A uint64. 0n: the model's default. */
+  readonly priority: bigint
   /** What the client asked for; 0: none. */
   readonly timeoutMicroseconds: number
   /** A row without a request in a batch of the direct sequence batcher: answered like the others, received by nobody. */

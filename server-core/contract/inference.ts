@@ -62,8 +62,8 @@ export interface InferenceRequest {
   readonly sequenceId?: bigint | string
   readonly sequenceStart?: boolean
   readonly sequenceEnd?: boolean
-  /** 0: model default. */
-  readonly priority?: number
+  /** A uint64. 0n: model default. */
+  readonly priority?: bigint
   /** Queue timeout override; 0: none. */
   readonly timeoutMicroseconds?: number
 }

@@ -229,7 +229,7 @@ export class Model {
       requestStart,
       queueStart: this.#options.clock.now(),
       timeoutMicroseconds: request.timeoutMicroseconds ?? 0,
-      priority: request.priority ?? 0,
+      priority: request.priority ?? 0n,
       sequenceId: request.sequenceId ?? 0n,
       sequenceStart: request.sequenceStart ?? false,
       sequenceEnd: request.sequenceEnd ?? false,

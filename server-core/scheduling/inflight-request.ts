@@ -45,8 +45,8 @@ export interface InflightRequestFields {
   readonly queueStart: number
   /** Queue timeout asked for by the client; 0: none. */
   readonly timeoutMicroseconds: number
-  /** 0: the model's default level. */
-  readonly priority?: number
+  /** 0n: the model's default level. */
+  readonly priority?: bigint
   readonly sequenceId?: bigint | string
   readonly sequenceStart?: boolean
   readonly sequenceEnd?: boolean
@@ -73,7 +73,7 @@ export class InflightRequest implements BackendRequest {
   readonly requestStart: number
   readonly queueStart: number
   readonly timeoutMicroseconds: number
-  readonly priority: number
+  readonly priority: bigint
   sequenceId: bigint | string
   sequenceStart: boolean
   sequenceEnd: boolean
@@ -109,7 +109,7 @@ export class InflightRequest implements BackendRequest {
     this.requestStart = fields.requestStart
     this.queueStart = fields.queueStart
     this.timeoutMicroseconds = fields.timeoutMicroseconds
-    this.priority = fields.priority ?? 0
+    this.priority = fields.priority ?? 0n
     this.sequenceId = fields.sequenceId ?? 0n
     this.sequenceStart = fields.sequenceStart ?? false
     this.sequenceEnd = fields.sequenceEnd ?? false

@@ -1,4 +1,6 @@
 /** Reads the arguments of console commands: whatever a window sends is checked before it reaches the server. */
+import { isAbsolute } from 'node:path'
+import type { ModelImportSource } from '../../contract/console-api.ts'
 import { DATA_TYPES } from '../../contract/inference.ts'
 import type { DataType, InferenceRequest, ParameterValue, Tensor } from '../../contract/inference.ts'
 import { ServerError } from '../../server-error.ts'
@@ -26,10 +28,37 @@ export function numberField(from: Readonly<Record<string, unknown>>, name: strin
   return value
 }
 
+/** A uint64: a whole number, or a bigint where a number would not be exact. */
+function unsignedField(from: Readonly<Record<string, unknown>>, name: string): bigint {
+  const value = from[name]
+  const integer = typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : value
+  if (typeof integer !== 'bigint' || integer < 0n || integer > 0xffff_ffff_ffff_ffffn) throw wrong(name, 'a whole number from 0 to 18446744073709551615')
+  return integer
+}
+
 export function bytesField(from: Readonly<Record<string, unknown>>, name: string): Uint8Array {
   const value = from[name]
   if (!(value instanceof Uint8Array)) throw wrong(name, 'bytes')
   return value
+}
+
+/** What a window wants to import. Paths of uploads are relative and stay below the folder that they are put in. */
+export function importSourceArgument(value: unknown): ModelImportSource {
+  const source = objectArgument(value, 'source')
+  if (source['kind'] === 'local') {
+    const paths = arrayField(source, 'paths')
+    if (!paths.every((path): path is string => typeof path === 'string' && isAbsolute(path))) throw wrong('paths', 'a list of absolute paths')
+    return { kind: 'local', paths }
+  }
+  if (source['kind'] !== 'upload') throw wrong('kind', "'local' or 'upload'")
+  const files = arrayField(source, 'files').map((entry) => {
+    const file = objectArgument(entry, 'files')
+    const path = stringField(file, 'path')
+    if (path.split('/').some((part) => part === '' || part === '.' || part === '..' || /[\\\0]/.test(part))) throw wrong('path', 'a relative path without . and ..')
+    const byteSize = numberField(file, 'byteSize', 0, Number.MAX_SAFE_INTEGER)
+    return { path, byteSize }
+  })
+  return { kind: 'upload', files }
 }
 
 /** An inference request as the Test tab sends it. */
@@ -44,7 +73,7 @@ export function inferenceRequestArgument(value: unknown): InferenceRequest {
     inputs: arrayField(request, 'inputs').map(tensorArgument),
     requestedOutputs,
     parameters: parametersArgument(request['parameters']),
-    ...(request['priority'] === undefined ? {} : { priority: numberField(request, 'priority', 0, Number.MAX_SAFE_INTEGER) }),
+    ...(request['priority'] === undefined ? {} : { priority: unsignedField(request, 'priority') }),
     ...(request['timeoutMicroseconds'] === undefined ? {} : { timeoutMicroseconds: numberField(request, 'timeoutMicroseconds', 0, Number.MAX_SAFE_INTEGER) }),
   }
 }

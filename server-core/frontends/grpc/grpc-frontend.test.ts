@@ -150,12 +150,12 @@ describe('ModelInfer', () => {
   it('reads reserved and custom parameters', async () => {
     await call('ModelInfer', {
       model_name: 'any', inputs: [], parameters: {
-        sequence_id: { int64_param: '-1' }, sequence_start: { bool_param: true }, priority: { uint64_param: '3' }, timeout: { int64_param: '9' },
+        sequence_id: { int64_param: '-1' }, sequence_start: { bool_param: true }, priority: { uint64_param: '18446744073709551615' }, timeout: { int64_param: '9' },
         k: { int64_param: '9007199254740993' }, s: { string_param: 'v' }, d: { double_param: 1 }, b: { bool_param: false },
       },
     })
     expect(seen).toMatchObject({
-      sequenceId: 18446744073709551615n, sequenceStart: true, priority: 3, timeoutMicroseconds: 9,
+      sequenceId: 18446744073709551615n, sequenceStart: true, priority: 18446744073709551615n, timeoutMicroseconds: 9,
       parameters: { k: 9007199254740993n, s: 'v', d: 1, b: false },
     })
   })

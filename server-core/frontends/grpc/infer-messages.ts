@@ -110,7 +110,7 @@ interface RequestFields {
   sequenceId?: bigint | string
   sequenceStart?: boolean
   sequenceEnd?: boolean
-  priority?: number
+  priority?: bigint
   timeoutMicroseconds?: number
 }
 
@@ -151,12 +151,14 @@ function flag(key: string, value: WireParameter): boolean {
   return value.bool_param ?? false
 }
 
-function priority(value: WireParameter): number {
+function priority(value: WireParameter): bigint {
   switch (value.parameter_choice) {
-    case 'uint64_param': return Number(value.uint64_param)
-    case 'int64_param':
-      if (Number(value.int64_param) < 0) throw invalid("invalid value for 'priority', expected value >= 0.")
-      return Number(value.int64_param)
+    case 'uint64_param': return BigInt(value.uint64_param ?? '0')
+    case 'int64_param': {
+      const given = BigInt(value.int64_param ?? '0')
+      if (given < 0n) throw invalid("invalid value for 'priority', expected value >= 0.")
+      return given
+    }
     default: throw wrongKind('priority', 'int64_param or uint64_param')
   }
 }

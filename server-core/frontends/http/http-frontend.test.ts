@@ -257,6 +257,22 @@ describe('infer', () => {
     expect(seen).toEqual({ byteOffset: 4, buffer: true })
   })
 
+  it('keeps every digit of a priority', async () => {
+    let priority: bigint | undefined
+    const inputs = [{ name: 'INPUT0', datatype: 'FP32' as const, dims: [-1] }]
+    await frontend.stop(0)
+    server = new InMemoryInferenceServer([inMemoryModel('urgent', inputs, {
+      maxBatchSize: 8,
+      respond: (request) => {
+        priority = request.priority
+        return { modelName: 'urgent', modelVersion: '1', id: '', parameters: {}, outputs: [] }
+      },
+    })])
+    await start()
+    await infer('urgent', `{"inputs":[${ONE}],"parameters":{"priority":18446744073709551615}}`)
+    expect(priority).toBe(18446744073709551615n)
+  })
+
   it('classifies with labels, best first, equal values by index', async () => {
     const answer = await infer('labelled', '{"inputs":[{"name":"INPUT0","datatype":"FP32","shape":[2,4],"data":[0.25,0.5,0.5,0,-1,-2,-3,-4]}],"outputs":[{"name":"OUTPUT0","parameters":{"classification":3}}]}')
     expect(JSON.parse(answer.text)).toMatchObject({

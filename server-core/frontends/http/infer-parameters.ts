@@ -10,7 +10,7 @@ export interface Draft {
   sequenceId?: bigint | string
   sequenceStart?: boolean
   sequenceEnd?: boolean
-  priority?: number
+  priority?: bigint
   timeoutMicroseconds?: number
   isBinaryOutput: boolean
   readonly parameters: Record<string, ParameterValue>
@@ -32,7 +32,7 @@ function readParameter(document: JsonDocument, key: string, at: number, draft: D
     case 'sequence_id': draft.sequenceId = readSequenceId(document, at); return
     case 'sequence_start': draft.sequenceStart = within(prefix, () => document.asBoolean(at)); return
     case 'sequence_end': draft.sequenceEnd = within(prefix, () => document.asBoolean(at)); return
-    case 'priority': draft.priority = Number(within(prefix, () => document.asUnsigned(at))); return
+    case 'priority': draft.priority = within(prefix, () => document.asUnsigned(at)); return
     case 'timeout': draft.timeoutMicroseconds = Number(within(prefix, () => document.asUnsigned(at))); return
     case 'binary_data_output': draft.isBinaryOutput = within(prefix, () => document.asBoolean(at)); return
     default:
