@@ -35,6 +35,21 @@ describe('InstancePool', () => {
     expect(a.taken).toEqual([first, second, free[1]])
   })
 
+  it('tells when a payload was executed, before its runner takes the next one', async () => {
+    const pool = new InstancePool()
+    const a = runner()
+    pool.add(a.self)
+    const [first, second] = [new Payload(), new Payload()]
+    const order: string[] = []
+    first.onExecuted = () => { order.push(`first is over, ${a.taken.length} taken`) }
+    pool.offer(first)
+    pool.offer(second)
+    expect(order).toEqual([])
+    await a.finish()
+    expect(order).toEqual(['first is over, 1 taken'])
+    expect(a.taken).toEqual([first, second])
+  })
+
   it('hands back what was bound to a runner that leaves', () => {
     const pool = new InstancePool()
     const a = runner()

@@ -88,6 +88,9 @@ export class InstancePool {
 
   #start(runner: PayloadRunner, payload: Payload): void {
     payload.isTaken = true
-    void runner.run(payload).then(() => { this.#release(runner) })
+    void runner.run(payload).then(() => {
+      payload.onExecuted?.()
+      this.#release(runner)
+    })
   }
 }

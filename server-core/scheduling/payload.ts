@@ -12,6 +12,8 @@ export class Payload {
   shapeKey: string | null = null
   /** The one runner that may take it (the slots of sequences belong to instances); null: any. */
   readonly runner: PayloadRunner | null
+  /** Called once, when its execution is over, before the runner takes anything else. Not called for one that no runner took. */
+  onExecuted: (() => void) | null = null
 
   constructor(runner: PayloadRunner | null = null) { this.runner = runner }
 
