@@ -62,10 +62,50 @@ export interface ModelDynamicBatching {
   priority_queue_policy: Record<string, ModelQueuePolicy>
 }
 
+export type SequenceControlKind = 'CONTROL_SEQUENCE_START' | 'CONTROL_SEQUENCE_READY' | 'CONTROL_SEQUENCE_END' | 'CONTROL_SEQUENCE_CORRID'
+
+export interface ModelSequenceControl {
+  kind: SequenceControlKind
+  int32_false_true: number[]
+  fp32_false_true: number[]
+  bool_false_true: boolean[]
+  /** CONTROL_SEQUENCE_CORRID only. */
+  data_type: DataTypeConfigName
+}
+
+export interface ModelSequenceInitialState {
+  data_type: DataTypeConfigName
+  dims: number[]
+  zero_data?: boolean
+  /** Relative to the folder `initial_state` of the model directory. */
+  data_file?: string
+  name: string
+}
+
+export interface ModelSequenceState {
+  input_name: string
+  output_name: string
+  data_type: DataTypeConfigName
+  dims: number[]
+  initial_state: ModelSequenceInitialState[]
+  use_same_buffer_for_input_output: boolean
+  use_growable_memory: boolean
+}
+
+/** Neither `direct` nor `oldest`: direct. */
+export interface ModelSequenceBatching {
+  direct?: { max_queue_delay_microseconds: number; minimum_slot_utilization: number }
+  oldest?: { max_candidate_sequences: number; preferred_batch_size: number[]; max_queue_delay_microseconds: number; preserve_ordering: boolean }
+  max_sequence_idle_microseconds: number
+  control_input: { name: string; control: ModelSequenceControl[] }[]
+  state: ModelSequenceState[]
+  iterative_sequence: boolean
+}
+
 export interface ModelParameter { string_value: string }
 
 /**
- * The typed view of a config. Sub-messages that later features own (sequence_batching, ensemble_scheduling, optimization,
+ * The typed view of a config. Sub-messages that later features own (ensemble_scheduling, optimization,
  * batch_input, model_warmup ...) are kept as JSON-shaped values: read, validated by schema and printed, not yet executed.
  */
 export interface ModelConfig {
@@ -81,7 +121,7 @@ export interface ModelConfig {
   batch_output: unknown[]
   optimization?: Record<string, unknown>
   dynamic_batching?: ModelDynamicBatching
-  sequence_batching?: Record<string, unknown>
+  sequence_batching?: ModelSequenceBatching
   ensemble_scheduling?: Record<string, unknown>
   instance_group: ModelInstanceGroup[]
   default_model_filename: string

@@ -1,5 +1,5 @@
 /** What Triton fills in before a config is used; `/config` shows the result. */
-import type { InstanceGroupKind, ModelConfig, ModelInstanceGroup } from '../contract/model-config.ts'
+import type { InstanceGroupKind, ModelConfig, ModelInstanceGroup, ModelSequenceBatching } from '../contract/model-config.ts'
 import { refuseFirst } from './config-problem.ts'
 import type { ConfigProblem } from './config-problem.ts'
 
@@ -44,14 +44,13 @@ function withPreferredSizes(sizes: readonly number[], maxBatchSize: number): num
   return sizes.length === 0 && maxBatchSize > 0 ? [maxBatchSize] : [...sizes]
 }
 
-function normalizeSequenceBatching(batching: Record<string, unknown>, maxBatchSize: number): Record<string, unknown> {
-  const result = { ...batching }
-  if (Number(result['max_sequence_idle_microseconds'] ?? 0) === 0) result['max_sequence_idle_microseconds'] = DEFAULT_SEQUENCE_IDLE_MICROSECONDS
-  const oldest = result['oldest'] as { preferred_batch_size: number[] } | undefined
-  if (oldest !== undefined) {
-    result['oldest'] = { ...oldest, preferred_batch_size: withPreferredSizes(oldest.preferred_batch_size, maxBatchSize) }
+function normalizeSequenceBatching(batching: ModelSequenceBatching, maxBatchSize: number): ModelSequenceBatching {
+  const { oldest } = batching
+  return {
+    ...batching,
+    ...(batching.max_sequence_idle_microseconds === 0 ? { max_sequence_idle_microseconds: DEFAULT_SEQUENCE_IDLE_MICROSECONDS } : {}),
+    ...(oldest === undefined ? {} : { oldest: { ...oldest, preferred_batch_size: withPreferredSizes(oldest.preferred_batch_size, maxBatchSize) } }),
   }
-  return result
 }
 
 /** Each instance is a thread and a session of its own; more than this would take the whole machine. */
@@ -66,11 +65,15 @@ const MAXIMUM_INSTANCES = 1024
  */
 export function normalizeInstanceGroups(config: ModelConfig, machine: { readonly gpuCount: number }): ModelConfig {
   if (config.ensemble_scheduling !== undefined) return config
-  const written = config.instance_group.length > 0 ? config.instance_group : [emptyGroup(config.name)]
-  const groups = written.map((group, index) => normalizeGroup(group, index, config, machine.gpuCount))
-  const result = { ...config, instance_group: groups }
+  const result = { ...config, instance_group: normalGroups(config, machine) }
   refuseFirst(instanceGroupProblems(result, machine))
   return result
+}
+
+/** The groups before their checks: of the same order as those written, or the one made where none is. */
+export function normalGroups(config: ModelConfig, machine: { readonly gpuCount: number }): ModelInstanceGroup[] {
+  const written = config.instance_group.length > 0 ? config.instance_group : [emptyGroup(config.name)]
+  return written.map((group, index) => normalizeGroup(group, index, config, machine.gpuCount))
 }
 
 function emptyGroup(name: string): ModelInstanceGroup {

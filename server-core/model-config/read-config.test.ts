@@ -91,9 +91,9 @@ describe('64-bit values beyond 2^53', () => {
 
   test('survive a copy of their message, and give way to a new number', () => {
     const config = read(text)
-    const copy = { ...config, sequence_batching: { ...config.sequence_batching, iterative_sequence: true } }
+    const copy = { ...config, sequence_batching: { ...config.sequence_batching!, iterative_sequence: true } }
     expect(printModelConfigJson(copy)).toContain('18446744073709551615')
-    const changed = { ...config, sequence_batching: { ...config.sequence_batching, max_sequence_idle_microseconds: 5 } }
+    const changed = { ...config, sequence_batching: { ...config.sequence_batching!, max_sequence_idle_microseconds: 5 } }
     expect(printModelConfigJson(changed)).toContain('"max_sequence_idle_microseconds":5')
   })
 })
