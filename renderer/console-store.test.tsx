@@ -3,7 +3,7 @@ import { ConsoleClient } from './console-client.ts'
 import { followServer, initialConsoleState, useConsole, withLog, withModel, withSamples } from './console-store.ts'
 import type { ConsoleState } from './console-store.ts'
 import { FakeWebSocket } from './testing/fake-web-socket.ts'
-import { modelSummary, serverSample, serverStatus } from './testing/models.ts'
+import { loadStage, modelSummary, serverSample, serverStatus } from './testing/models.ts'
 
 const logEntry = (sequence: number, time = sequence) => ({ sequence, time, level: 'info', source: 'test', message: String(sequence), fields: {} }) as const
 
@@ -95,8 +95,8 @@ describe('withModel', () => {
   const base: ConsoleState = { ...initialConsoleState, models: [modelSummary('a')] }
 
   it('measures a load from its start to its end, through all its stages', () => {
-    const started = { ...base, ...withModel(base, modelSummary('a', { state: 'LOADING', stage: 'reading config', changedAt: 2000 }), 2100) }
-    const staged = { ...started, ...withModel(started, modelSummary('a', { state: 'LOADING', stage: 'creating instances', changedAt: 2500 }), 2600) }
+    const started = { ...base, ...withModel(base, modelSummary('a', { state: 'LOADING', stage: loadStage('readingConfig'), changedAt: 2000 }), 2100) }
+    const staged = { ...started, ...withModel(started, modelSummary('a', { state: 'LOADING', stage: loadStage('creatingInstance'), changedAt: 2500 }), 2600) }
     const done = { ...staged, ...withModel(staged, modelSummary('a', { state: 'READY', changedAt: 4000 }), 4000) }
     expect(staged.loadStartedAt).toEqual({ a: 2000 })
     expect(done.loadStartedAt).toEqual({})

@@ -1,5 +1,7 @@
 import type { ModelControlMode } from './contract/repository.ts'
 import type { RestrictedApi } from './frontends/restricted-api.ts'
+import type { HostPolicies } from './model/host-policy.ts'
+import type { RateLimitResource } from './scheduling/rate-limiter.ts'
 
 /** Everything the server can be told, with Triton's option names. Built once, frozen, and handed to constructors. */
 export interface ServerOptions {
@@ -14,8 +16,15 @@ export interface ServerOptions {
   readonly strictReadiness: boolean
   readonly disableAutoCompleteConfig: boolean
   readonly modelLoadThreadCount: number
+  /** How often a version that fails to load is tried again. */
+  readonly modelLoadRetryCount: number
   /** `--backend-config=<backend>,<key>=<value>`: backend name ('' for all) to settings. */
   readonly backendConfig: Readonly<Record<string, Readonly<Record<string, string>>>>
+  /** `execution_count`: instances wait for the resources of their `rate_limiter`. */
+  readonly rateLimit: 'off' | 'execution_count'
+  readonly rateLimitResources: readonly RateLimitResource[]
+  /** `--host-policy=<name>,<setting>=<value>` */
+  readonly hostPolicies: HostPolicies
   readonly allowHttp: boolean
   readonly httpAddress: string
   /** 0: any free port. */
@@ -57,7 +66,11 @@ export const DEFAULT_SERVER_OPTIONS: ServerOptions = Object.freeze({
   strictReadiness: true,
   disableAutoCompleteConfig: false,
   modelLoadThreadCount: 4,
+  modelLoadRetryCount: 0,
   backendConfig: {},
+  rateLimit: 'off',
+  rateLimitResources: [],
+  hostPolicies: {},
   allowHttp: true,
   httpAddress: '127.0.0.1',
   httpPort: 8000,

@@ -19,6 +19,7 @@ import { indexEntries, sortedVersions, summaryOf, UNLOADED_REASON, type ModelRec
 import { ModelRepository } from './model-repository/model-repository.ts'
 import { RepositoryPoller } from './model-repository/repository-poller.ts'
 import type { ServerOptions } from './options.ts'
+import { RateLimiter } from './scheduling/rate-limiter.ts'
 import { ServerError, toServerError } from './server-error.ts'
 
 export interface TritonInferenceServerOptions {
@@ -65,8 +66,12 @@ export class TritonInferenceServer implements InferenceServer {
     this.#sampler = new ServerSampler({ clock, onSample: (sample) => { this.#notify((listener) => listener.sampled?.(sample)) } })
     this.#lifecycle = new ModelLifecycle({
       repository: new ModelRepository(options.modelRepositories, this.#repositoryLog),
-      loader: new ModelLoader({ registry, disableAutoComplete: options.disableAutoCompleteConfig, clock, logs }),
+      loader: new ModelLoader({
+        registry, disableAutoComplete: options.disableAutoCompleteConfig, hostPolicies: options.hostPolicies, clock, logs,
+        rateLimiter: options.rateLimit === 'off' ? null : new RateLimiter(options.rateLimitResources),
+      }),
       loadThreadCount: options.modelLoadThreadCount,
+      loadRetryCount: options.modelLoadRetryCount,
       clock,
       log: logs.logger('model-lifecycle'),
       onChanged: (record) => { this.#notify((listener) => listener.modelChanged?.(summaryOf(record))) },

@@ -12,7 +12,7 @@ import { WebSocketServer } from 'ws'
 import type { WebSocket } from 'ws'
 import { decodeConsoleMessage, encodeConsoleMessage } from '../../server-core/contract/console-codec.ts'
 import type { ClientMessage, ConsoleCommandName, ConsoleEventName, ConsoleEvents, LogEntry, LogLevel, ServerMessage, ServerStatus } from '../../server-core/contract/console-api.ts'
-import type { ModelReadyState, ModelSummary } from '../../server-core/contract/repository.ts'
+import type { LoadStage, LoadStageKind, ModelReadyState, ModelSummary } from '../../server-core/contract/repository.ts'
 import { latencyBucketIndex } from '../../server-core/contract/statistics.ts'
 import type { ModelSample, ServerSample } from '../../server-core/contract/statistics.ts'
 
@@ -25,13 +25,17 @@ const FAILURES = {
   layout_yolo: "Invalid argument: unable to find backend library for backend 'tensorrt', try specifying runtime on the model configuration.",
 }
 
+function stageOf(kind: LoadStageKind): LoadStage {
+  return { kind, version: '', instance: 0, instanceCount: 0, startedAt: Date.now() }
+}
+
 function summary(name: string, state: ModelReadyState, backend: string, extra: Partial<ModelSummary> = {}): ModelSummary {
   const isUp = state === 'READY'
   const reason = extra.reason ?? (state === 'UNAVAILABLE' ? 'unloaded' : '')
   return {
     name, repositoryPath: '/data/edge-ocr', backend, platform: '', state, reason,
     versions: [{ version: '1', state, reason, files: [{ path: '1/model.onnx', byteSize: 10_857_958, modifiedAt: startedAt }] }],
-    instanceCount: isUp ? 2 : null, runsOn: isUp ? 'CPU' : null, changedAt: state === 'UNKNOWN' ? 0 : Date.now() - 60_000 * (name.length + 1), stage: '', maxBatchSize: 8, ...extra,
+    instanceCount: isUp ? 2 : null, runsOn: isUp ? 'CPU' : null, changedAt: state === 'UNKNOWN' ? 0 : Date.now() - 60_000 * (name.length + 1), stage: null, lastLoad: null, maxBatchSize: 8, ...extra,
   }
 }
 
@@ -48,7 +52,7 @@ function firstModels(): ModelSummary[] {
       { version: '3', state: 'UNAVAILABLE', reason: 'Internal: onnx runtime error 1: Load model from model.onnx failed: Protobuf parsing failed.', files: [file('3/model.onnx')] },
       { version: '2', state: 'READY', reason: '', files: [file('2/model.onnx')] }] }),
     ...['ppocr_det', 'ppocr_cls', 'silero_vad'].map((name) => summary(name, 'READY', 'onnxruntime')),
-    summary('bge_small_zh', 'LOADING', 'onnxruntime', { stage: 'creating instances', changedAt: Date.now() - 4000 }),
+    summary('bge_small_zh', 'LOADING', 'onnxruntime', { stage: stageOf('creatingInstance'), changedAt: Date.now() - 4000 }),
     summary('sensevoice_small', 'UNKNOWN', 'python'), summary('paraformer_zh_streaming_large_with_a_long_name', 'UNAVAILABLE', 'python'),
   ]
 }
@@ -108,17 +112,17 @@ const handlers: Partial<Record<ConsoleCommandName, (args: Record<string, unknown
     const model = models.get(String(name))
     if (!model) throw new Refusal(`failed to load '${String(name)}', failed to poll from model repository`)
     say('info', 'model-lifecycle', 'loading', { model: model.name, version: 1 })
-    for (const stage of ['reading config', 'reading model', 'creating instances']) {
-      change(model.name, { state: 'LOADING', stage, reason: '' })
+    for (const kind of ['readingConfig', 'initializingModel', 'creatingInstance'] as const) {
+      change(model.name, { state: 'LOADING', stage: stageOf(kind), reason: '' })
       await wait(700)
     }
     const reason = FAILURES[model.name as keyof typeof FAILURES]
     if (reason !== undefined) {
       say('error', 'model-lifecycle', `failed to load '${model.name}' version 1: ${reason}`, { model: model.name })
-      change(model.name, { state: 'UNAVAILABLE', stage: '', reason })
+      change(model.name, { state: 'UNAVAILABLE', stage: null, reason })
       throw new Refusal(`failed to load '${model.name}', no version is available`)
     }
-    change(model.name, { state: 'READY', stage: '', instanceCount: 1, runsOn: 'CPU' })
+    change(model.name, { state: 'READY', stage: null, instanceCount: 1, runsOn: 'CPU' })
     say('info', 'model-lifecycle', 'successfully loaded', { model: model.name, version: 1, ms: 2100 })
   },
   'model.unload': ({ name }) => { change(String(name), { state: 'UNAVAILABLE', reason: 'unloaded', instanceCount: null, runsOn: null }) },

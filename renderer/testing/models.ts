@@ -1,14 +1,18 @@
 /** Model summaries and samples for tests. */
 import type { ServerStatus } from '../../server-core/contract/console-api.ts'
-import type { ModelSummary, ModelVersionSummary } from '../../server-core/contract/repository.ts'
+import type { LoadStage, LoadStageKind, ModelSummary, ModelVersionSummary } from '../../server-core/contract/repository.ts'
 import type { ModelSample, ServerSample } from '../../server-core/contract/statistics.ts'
 
 export function modelSummary(name: string, part: Partial<ModelSummary> = {}): ModelSummary {
   const state = part.state ?? 'UNKNOWN'
   return {
     name, repositoryPath: '/models', backend: 'onnxruntime', platform: '', state, reason: part.reason ?? '',
-    versions: [versionSummary('1', { state, reason: part.reason ?? '' })], instanceCount: state === 'READY' ? 1 : null, runsOn: state === 'READY' ? 'CPU' : null, changedAt: 1000, stage: '', maxBatchSize: 4, ...part,
+    versions: [versionSummary('1', { state, reason: part.reason ?? '' })], instanceCount: state === 'READY' ? 1 : null, runsOn: state === 'READY' ? 'CPU' : null, changedAt: 1000, stage: null, lastLoad: null, maxBatchSize: 4, ...part,
   }
+}
+
+export function loadStage(kind: LoadStageKind, part: Partial<LoadStage> = {}): LoadStage {
+  return { kind, version: '', instance: 0, instanceCount: 0, startedAt: 1000, ...part }
 }
 
 export function versionSummary(version: string, part: Partial<ModelVersionSummary> = {}): ModelVersionSummary {

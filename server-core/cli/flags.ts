@@ -1,4 +1,5 @@
 import { parseRestrictedApi } from '../frontends/restricted-api.ts'
+import { isCpuList, type HostPolicySetting } from '../model/host-policy.ts'
 import { DEFAULT_SERVER_OPTIONS, type ServerOptions } from '../options.ts'
 import { ServerError } from '../server-error.ts'
 
@@ -66,7 +67,11 @@ export const SERVE_FLAGS: readonly Flag[] = [
   bool('--disable-auto-complete-config', 'disableAutoCompleteConfig', 'Do not complete configs from the models (false)'),
   { names: ['--strict-model-config'], value: '', help: 'Deprecated: true is --disable-auto-complete-config', set: (draft, text, flag) => { draft.disableAutoCompleteConfig = parseBoolean(text, flag) } },
   integer('--model-load-thread-count', 'modelLoadThreadCount', 'Model versions that load at the same time'),
+  integer('--model-load-retry-count', 'modelLoadRetryCount', 'How often a model version that fails to load is tried again'),
   { names: ['--backend-config'], value: '<backend>,<key>=<value>', help: 'Setting of one backend, or of all (<key>=<value>); may be given several times', set: setBackendConfig },
+  { names: ['--rate-limit'], value: 'off|execution_count', help: 'Let instances wait for the resources of their rate_limiter, those with the fewest executions first (off)', set: setRateLimit },
+  { names: ['--rate-limit-resource'], value: '<name>:<count>[:<device>]', help: 'How much of a resource there is (the largest demand of an instance); may be given several times', set: addRateLimitResource },
+  { names: ['--host-policy'], value: '<name>,<setting>=<value>', help: 'Where the threads of instances run: numa-node=<n> or cpu-cores=<a>-<b>,... for policy cpu, gpu_<id>, model or a name of your own; may be given several times', set: setHostPolicy },
   string('--id', 'id', '<string>', 'Name in the server metadata (triton)'),
   bool('--allow-http', 'allowHttp', 'Serve HTTP (true)'),
   string('--http-address', 'httpAddress', '<address>', 'Address that HTTP listens on (127.0.0.1)'),
@@ -105,4 +110,38 @@ function setBackendConfig(draft: Draft, text: string, flag: string): void {
   const key = text.slice(hasBackend ? comma + 1 : 0, equals)
   if (equals < 0 || key === '') throw new ServerError('INVALID_ARG', `Bad option: "${flag}".\n${flag} expects <backend>,<key>=<value> or <key>=<value>, got: ${text}`)
   draft.backendConfig = { ...draft.backendConfig, [backend]: { ...draft.backendConfig[backend], [key]: text.slice(equals + 1) } }
+}
+
+function setRateLimit(draft: Draft, text: string, flag: string): void {
+  if (text !== 'off' && text !== 'execution_count') {
+    throw new ServerError('INVALID_ARG', `Bad option: "${flag}".\ninvalid argument for ${flag}: expected off or execution_count, got: ${text}`)
+  }
+  draft.rateLimit = text
+}
+
+function addRateLimitResource(draft: Draft, text: string, flag: string): void {
+  const parts = /^([^:]+):(\d{1,9})(?::(\d{1,9}))?$/.exec(text)
+  if (parts === null) {
+    throw new ServerError('INVALID_ARG', `Bad option: "${flag}".\n${flag} option format is '<resource_name>:<count>:<device>' or '<resource_name>:<count>'. Got ${text}`)
+  }
+  draft.rateLimitResources = [
+    ...draft.rateLimitResources, { name: parts[1] ?? '', count: Number(parts[2]), device: parts[3] === undefined ? null : Number(parts[3]) },
+  ]
+}
+
+const HOST_POLICY_VALUES: Readonly<Record<HostPolicySetting, { readonly isValid: (text: string) => boolean; readonly expected: string }>> = {
+  'numa-node': { isValid: (text) => /^\d{1,5}$/.test(text), expected: 'a node number' },
+  'cpu-cores': { isValid: isCpuList, expected: 'processor numbers such as 0-3 or 0-3,8' },
+}
+
+function setHostPolicy(draft: Draft, text: string, flag: string): void {
+  const refuse = (reason: string): never => { throw new ServerError('INVALID_ARG', `Bad option: "${flag}".\n${reason}`) }
+  const parts = /^([^,]+),([^=]+)=(.*)$/.exec(text)
+  if (parts === null) return refuse(`${flag} option format is '<policy name>,<setting>=<value>'. Got ${text}`)
+  const [, name = '', setting = '', value = ''] = parts
+  if (!Object.hasOwn(HOST_POLICY_VALUES, setting)) return refuse(`${flag} knows the settings ${Object.keys(HOST_POLICY_VALUES).join(' and ')}, got: ${setting}`)
+  const known = setting as HostPolicySetting
+  const { isValid, expected } = HOST_POLICY_VALUES[known]
+  if (!isValid(value)) return refuse(`${flag} ${setting} expects ${expected}, got: ${value}`)
+  draft.hostPolicies = { ...draft.hostPolicies, [name]: { ...draft.hostPolicies[name], [known]: value } }
 }

@@ -30,6 +30,37 @@ export interface ModelVersionSummary {
   readonly files: readonly ModelFile[]
 }
 
+/** Parts of a load in their order. `updatingInstances` stands for a reload that keeps the running version. */
+export type LoadStageKind = 'readingConfig' | 'waitingForSlot' | 'initializingModel' | 'creatingInstance' | 'warmingUp' | 'updatingInstances'
+
+export interface LoadStage {
+  readonly kind: LoadStageKind
+  /** '' : the model as a whole. */
+  readonly version: string
+  /** The instance that is made or warmed up, from 1; 0: the stage is not about one. */
+  readonly instance: number
+  readonly instanceCount: number
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number
+}
+
+/** A load that ended, and how long its parts took. */
+export interface ModelLoadReport {
+  /** 'outdated': a newer operation ended it. */
+  readonly outcome: 'loaded' | 'failed' | 'outdated'
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number
+  readonly endedAt: number
+  /** One a version and kind, in the order they began; the instances of a version add up. */
+  readonly stages: readonly {
+    readonly kind: LoadStageKind
+    readonly version: string
+    readonly startedAt: number
+    readonly instanceCount: number
+    readonly milliseconds: number
+  }[]
+}
+
 /** One row of the console's model table. */
 export interface ModelSummary {
   readonly name: string
@@ -46,7 +77,9 @@ export interface ModelSummary {
   readonly runsOn: string | null
   /** Milliseconds since the epoch of the last state change. */
   readonly changedAt: number
-  /** What the load is doing now ('reading config', 'creating instances'); '' when not loading. */
-  readonly stage: string
+  /** What the load is doing now: the stage that was begun last. null: no load goes on. */
+  readonly stage: LoadStage | null
+  /** The last load that ended; null: none since the server knows the model. */
+  readonly lastLoad: ModelLoadReport | null
   readonly maxBatchSize: number | null
 }

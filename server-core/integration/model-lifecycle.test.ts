@@ -41,10 +41,10 @@ describe('explicit mode', () => {
     expect(index(test)).toEqual([{ name: 'm' }, { name: 'other' }])
     expect((await failure(ask(test, 'm'))).message).toBe("Request for unknown model: 'm' is not found")
     const seen: string[] = []
-    test.server.subscribe({ modelChanged: (summary) => { seen.push(`${summary.state} ${summary.stage}`) } })
+    test.server.subscribe({ modelChanged: (summary) => { seen.push(`${summary.state} ${summary.stage?.kind ?? ''}`) } })
     await test.server.loadModel('m')
-    expect(seen).toContain('LOADING reading config')
-    expect(seen).toContain('LOADING creating instances')
+    expect(seen).toContain('LOADING readingConfig')
+    expect(seen).toContain('LOADING creatingInstance')
     expect(seen.at(-1)).toBe('READY ')
     expect(floatsOf((await ask(test, 'm')).response.outputs[0])).toEqual([1, 2, 3, 4])
     expect(test.server.modelSummaries()[0]).toMatchObject({ name: 'm', backend: 'identity', state: 'READY', instanceCount: 1, runsOn: 'CPU', maxBatchSize: 8 })
@@ -197,7 +197,7 @@ describe('explicit mode', () => {
     await using test = createTestServer([repository.path])
     await test.server.start()
     const loading = failure(test.server.loadModel('m'))
-    await when(test, 'm', (summary) => summary.stage === 'creating instances')
+    await when(test, 'm', (summary) => summary.stage?.kind === 'creatingInstance')
     await test.server.unloadModel('m')
     expect(await loading).toMatchObject({ kind: 'INVALID_ARG', message: "load failed for model 'm': Newer operation has been applied to the model lifecycle, current load operation is out-dated.\n" })
     expect(index(test)).toEqual([{ name: 'm', version: '1', state: 'UNAVAILABLE', reason: 'unloaded' }])
@@ -317,7 +317,7 @@ describe('explicit mode', () => {
     })
     const test = createTestServer([repository.path], { modelControlMode: 'poll' })
     const started = test.server.start()
-    await when(test, 'm', (summary) => summary.stage === 'creating instances')
+    await when(test, 'm', (summary) => summary.stage?.kind === 'creatingInstance')
     await Promise.all([test.server.stop(10), started])
     expect(test.server.state).toBe('EXITING')
   })
@@ -326,7 +326,6 @@ describe('explicit mode', () => {
     const cases: Record<string, [string, RegExp]> = {
       sequence: [identityConfig('sequence_batching { }'), /sequence_batching/],
       decoupled: [identityConfig('model_transaction_policy { decoupled: true }'), /model_transaction_policy\.decoupled/],
-      priorities: [identityConfig('dynamic_batching { priority_levels: 2 default_priority_level: 1 }'), /dynamic_batching\.priority_levels/],
       ensemble: ['platform: "ensemble" input { name: "A" data_type: TYPE_FP32 dims: [ 1 ] } output { name: "B" data_type: TYPE_FP32 dims: [ 1 ] } ensemble_scheduling { step { model_name: "x" model_version: -1 input_map { key: "I" value: "A" } output_map { key: "O" value: "B" } } }', /ensemble_scheduling/],
     }
     const files = Object.fromEntries(Object.entries(cases).flatMap(([name, [config]]) => [[`${name}/config.pbtxt`, config], [`${name}/1/x`, '']]))
@@ -380,7 +379,7 @@ describe('explicit mode', () => {
     expect((await failure(test.server.loadModel('m'))).message).toContain("warmup sample 'w' of model 'm' has batch_size 4294967295, max_batch_size is 8")
     let isLoaded = false
     const loaded = test.server.loadModel('n').then(() => { isLoaded = true })
-    await when(test, 'n', (summary) => summary.stage === 'creating instances')
+    await when(test, 'n', (summary) => summary.stage?.kind === 'warmingUp')
     await new Promise((resolve) => { setTimeout(resolve, 5) })
     expect(isLoaded).toBe(false)
     await loaded

@@ -1,10 +1,12 @@
 import type { Clock } from '../clock.ts'
 import { ERROR_KINDS } from '../contract/errors.ts'
 import type { ModelConfig } from '../contract/model-config.ts'
+import type { LoadStageKind, ModelLoadReport } from '../contract/repository.ts'
 import type { LoadParameters } from '../inference-server.ts'
 import type { Logger } from '../logger.ts'
 import type { Model } from '../model/model.ts'
 import { ServerError, toServerError } from '../server-error.ts'
+import { LoadProgress, type StageInstance } from './load-progress.ts'
 import { openLoadSource, type LoadSource } from './load-source.ts'
 import type { ModelDirectory, VersionDirectory } from './model-directory.ts'
 import type { ModelLoader } from './model-loader.ts'
@@ -21,6 +23,8 @@ export interface ModelLifecycleOptions {
   readonly repository: ModelRepository
   readonly loader: ModelLoader
   readonly loadThreadCount: number
+  /** How often a version that fails is tried again. */
+  readonly loadRetryCount: number
   readonly clock: Clock
   readonly log: Logger
   readonly onChanged: (record: ModelRecord) => void
@@ -28,6 +32,16 @@ export interface ModelLifecycleOptions {
   /** A version serves from now on, or does not any more. */
   readonly onModelStarted: (model: Model) => void
   readonly onModelStopped: (model: Model) => void
+}
+
+/** One load of a model on its way. */
+interface Load {
+  readonly record: ModelRecord
+  readonly source: LoadSource
+  readonly config: ModelConfig
+  readonly parameters: LoadParameters
+  readonly operation: ModelOperation
+  readonly progress: LoadProgress
 }
 
 const OUTDATED = 'Newer operation has been applied to the model lifecycle, current load operation is out-dated.'
@@ -46,6 +60,8 @@ export class ModelLifecycle {
   readonly #scans = new Semaphore(1)
   #looks = 0
   readonly #stopping = new Set<Promise<void>>()
+  /** Loads that go on, those included that nobody waits for any more: each ends in a model or frees what it made. */
+  readonly #unfinished = new Set<Promise<void>>()
   /** Models that answer their last requests. */
   readonly #leaving = new Set<Model>()
 
@@ -74,7 +90,7 @@ export class ModelLifecycle {
       const isNews = record.entry !== null
       record.entry = null
       record.look = look
-      if ([...record.versions.values()].every((version) => version.model === null && version.state === 'UNAVAILABLE') && record.stage === '') this.#forget(record)
+      if ([...record.versions.values()].every((version) => version.model === null && version.state === 'UNAVAILABLE') && record.load === null) this.#forget(record)
       else if (isNews) this.#changed(record)
     }
     return entries
@@ -98,6 +114,7 @@ export class ModelLifecycle {
   async unloadAll(): Promise<void> {
     await this.#operations.finishAll()
     await this.#unloadAndWait()
+    while (this.#unfinished.size > 0) await Promise.all(this.#unfinished)
   }
 
   /** Unloads everything and serves another repository; a load that is asked for meanwhile waits and finds the new one. */
@@ -128,6 +145,7 @@ export class ModelLifecycle {
     const { log } = this.#options
     let source: LoadSource | null = null
     let config: ModelConfig
+    let progress: LoadProgress | null = null
     try {
       source = await this.#locate(name, parameters)
       const record = this.#record(name)
@@ -135,7 +153,8 @@ export class ModelLifecycle {
         record.pollError = ''
         return
       }
-      this.#setStage(record, 'reading config')
+      progress = this.#beginLoad(record)
+      this.#enterStage(record, progress, '', 'readingConfig')
       config = await this.#options.loader.readConfig(source.directory, parameters.config)
     } catch (error) {
       await source?.overrideDirectory?.remove()
@@ -144,7 +163,7 @@ export class ModelLifecycle {
       const record = this.records.get(name)
       if (record !== undefined) {
         record.pollError = `${cause.message}${causeText(cause)}`
-        record.stage = ''
+        this.#endLoad(record, progress, 'failed')
         if (isNew && record.entry === null) this.#forget(record)
         else this.#changed(record)
       }
@@ -152,19 +171,24 @@ export class ModelLifecycle {
     }
     const record = this.#record(name)
     record.pollError = ''
+    progress.leave('')
+    let outcome: ModelLoadReport['outcome'] = 'failed'
     try {
-      await this.#loadVersions(record, source, config, parameters, operation)
+      await this.#loadVersions({ record, source, config, parameters, operation, progress })
+      outcome = 'loaded'
     } catch (error) {
+      if (operation.outdated.aborted) outcome = 'outdated'
       await source.overrideDirectory?.remove()
       throw error
     } finally {
-      record.stage = ''
+      this.#endLoad(record, progress, outcome)
       if (record.entry === null && record.versions.size === 0) this.#forget(record)
       else this.#changed(record)
     }
   }
 
-  async #loadVersions(record: ModelRecord, source: LoadSource, config: ModelConfig, parameters: LoadParameters, operation: ModelOperation): Promise<void> {
+  async #loadVersions(load: Load): Promise<void> {
+    const { record, source, config, parameters, operation } = load
     const { log } = this.#options
     const fail = (text: string, cause?: unknown) => new ServerError('INVALID_ARG', `load failed for model '${record.name}': ${text}\n`, { cause })
     const { chosen, missing } = chooseVersions(source.directory.versions.map((version) => version.version), config.version_policy)
@@ -184,17 +208,16 @@ export class ModelLifecycle {
       if (known?.model !== null && known !== undefined) known.reason = ''
       else record.versions.set(String(version), { state: 'LOADING', reason: '', model: null })
     }
-    this.#setStage(record, 'loading')
-    const results = await Promise.allSettled(wanted.map((version) => this.#loadSlots.run(() => this.#loadVersion(record, source.directory, config, version, operation))))
+    const results = await Promise.allSettled(wanted.map((version) => this.#loadVersion(load, version)))
     const loaded = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
     const failures = results.flatMap((result, index) => (result.status === 'rejected' ? [{ version: String(wanted[index]?.version), error: toServerError(result.reason) }] : []))
-    if (!operation.isOutdated && failures.length === 0) failures.push(...await this.#updateInPlace(record, kept, config))
-    if (operation.isOutdated || failures.length > 0) {
+    if (!operation.outdated.aborted && failures.length === 0) failures.push(...await this.#updateInPlace(load, kept))
+    if (operation.outdated.aborted || failures.length > 0) {
       await Promise.all(loaded.map((model) => model.stop()))
       for (const [version, entry] of record.versions) {
         if (entry.state === 'LOADING') record.versions.set(version, { state: 'UNAVAILABLE', reason: UNLOADED_REASON, model: null })
       }
-      if (operation.isOutdated) throw fail(OUTDATED)
+      if (operation.outdated.aborted) throw fail(OUTDATED)
       throw fail(failures.map(({ version, error }) => this.#noteFailure(record, version, error)).join(''), failures[0]?.error)
     }
     this.#swapIn(record, loaded, keptVersions, {
@@ -203,34 +226,77 @@ export class ModelLifecycle {
     log.info(`successfully loaded '${record.name}'`, { model: record.name })
   }
 
-  async #updateInPlace(record: ModelRecord, kept: readonly Model[], config: ModelConfig): Promise<{ version: string; error: ServerError }[]> {
+  async #updateInPlace({ record, config, operation: { outdated }, progress }: Load, kept: readonly Model[]): Promise<{ version: string; error: ServerError }[]> {
     const failures: { version: string; error: ServerError }[] = []
     for (const model of kept) {
-      this.#setStage(record, 'updating instances')
+      this.#enterStage(record, progress, model.version, 'updatingInstances')
+      const onStage = (kind: LoadStageKind, place: StageInstance) => { this.#enterStage(record, progress, model.version, kind, place) }
       try {
-        await this.#options.loader.updateInstances(model, config)
+        await this.#unlessOutdated(this.#options.loader.updateInstances(model, config, { outdated, onStage }), outdated)
       } catch (error) {
         failures.push({ version: model.version, error: toServerError(error) })
       }
+      progress.leave(model.version)
     }
     return failures
   }
 
-  async #loadVersion(record: ModelRecord, directory: ModelDirectory, config: ModelConfig, version: VersionDirectory, operation: ModelOperation): Promise<Model> {
-    const { log, loader } = this.#options
-    const fields = { model: record.name, version: String(version.version) }
-    if (operation.isOutdated) throw new ServerError('INTERNAL', OUTDATED)
-    log.info(`loading: ${record.name}:${version.version}`, fields)
+  /** Builds a version when it is its turn, as often as the retries allow. One that is out-dated lets go at once, whatever its backend does. */
+  async #loadVersion(load: Load, version: VersionDirectory): Promise<Model> {
+    const { record, operation: { outdated }, progress } = load
+    const name = String(version.version)
+    const discard = (model: Model) => model.stop()
+    this.#enterStage(record, progress, name, 'waitingForSlot')
     try {
-      return await loader.loadVersion(directory, config, version, {
-        onStage: (stage) => { this.#setStage(record, stage) },
-        onInstancesChanged: () => { this.#changed(record) },
-      })
-    } catch (error) {
-      const { kind, message } = toServerError(error)
-      log.error(`failed to load '${record.name}' version ${version.version}: ${ERROR_KINDS[kind].words}: ${message}`, fields)
-      throw error
+      return await this.#unlessOutdated(this.#loadSlots.run(() => this.#unlessOutdated(this.#buildVersion(load, version), outdated, discard)), outdated, discard)
+    } finally {
+      progress.leave(name)
     }
+  }
+
+  async #buildVersion({ record, source, config, operation: { outdated }, progress }: Load, version: VersionDirectory): Promise<Model> {
+    const { log, loader, loadRetryCount } = this.#options
+    const name = String(version.version)
+    const fields = { model: record.name, version: name }
+    for (let attempt = 0; ; attempt++) {
+      outdated.throwIfAborted()
+      log.info(`loading: ${record.name}:${name}`, fields)
+      try {
+        return await loader.loadVersion(source.directory, config, version, {
+          outdated,
+          onStage: (kind, place) => { this.#enterStage(record, progress, name, kind, place) },
+          onInstancesChanged: () => { this.#changed(record) },
+        })
+      } catch (error) {
+        if (outdated.aborted) throw error
+        const { kind, message } = toServerError(error)
+        log.error(`failed to load '${record.name}' version ${name}: ${ERROR_KINDS[kind].words}: ${message}`, fields)
+        if (attempt >= loadRetryCount) throw error
+      }
+    }
+  }
+
+  /**
+   * The result of `work`, or the refusal as soon as the operation is out-dated: a backend that hangs holds nobody up. What comes of the work
+   * then is discarded when it comes.
+   */
+  #unlessOutdated<T>(work: Promise<T>, outdated: AbortSignal, discard: (result: T) => Promise<void> = async () => {}): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const abandoned = new ServerError('INTERNAL', OUTDATED)
+      const abandon = () => { reject(abandoned) }
+      if (outdated.aborted) abandon()
+      outdated.addEventListener('abort', abandon, { once: true })
+      const settled: Promise<void> = work.then(async (result) => {
+        if (outdated.aborted) await discard(result)
+        else resolve(result)
+      }, (error: unknown) => { reject(outdated.aborted ? abandoned : error) }).catch((error: unknown) => {
+        this.#options.log.error('could not free what an out-dated load made', { error: String(error) })
+      }).finally(() => {
+        outdated.removeEventListener('abort', abandon)
+        this.#unfinished.delete(settled)
+      })
+      this.#unfinished.add(settled)
+    })
   }
 
   /** Puts the reason beside the version and answers its part of the load's error text. */
@@ -361,10 +427,22 @@ export class ModelLifecycle {
     this.#options.onRemoved(record.name)
   }
 
-  #setStage(record: ModelRecord, stage: string): void {
-    if (record.stage === stage) return
-    record.stage = stage
+  #beginLoad(record: ModelRecord): LoadProgress {
+    record.load = new LoadProgress(this.#options.clock)
+    return record.load
+  }
+
+  #enterStage(record: ModelRecord, progress: LoadProgress, version: string, kind: LoadStageKind, place?: StageInstance): void {
+    // An out-dated load that still ends something is no news.
+    if (record.load !== progress) return
+    progress.enter(version, kind, place)
     this.#changed(record)
+  }
+
+  #endLoad(record: ModelRecord, progress: LoadProgress | null, outcome: ModelLoadReport['outcome']): void {
+    if (progress === null) return
+    record.lastLoad = progress.report(outcome)
+    record.load = null
   }
 
   #changed(record: ModelRecord): void {

@@ -2,29 +2,39 @@ import { readFile } from 'node:fs/promises'
 import type { BackendRegistry } from '../backends/backend-registry.ts'
 import type { Clock } from '../clock.ts'
 import type { ModelConfig } from '../contract/model-config.ts'
+import type { LoadStageKind } from '../contract/repository.ts'
 import type { LogHub } from '../logger.ts'
 import { ModelStatistics } from '../metrics/model-statistics.ts'
 import { checkExecutable } from '../model/executable-config.ts'
-import { Model } from '../model/model.ts'
+import { Model, type InstanceSteps } from '../model/model.ts'
+import type { HostPolicies } from '../model/host-policy.ts'
+import { isParallelLoadingAsked } from '../model/instance-groups.ts'
 import { readWarmUpSamples } from '../model/warm-up.ts'
 import { firstInNameOrder, inferBackend } from '../model-config/infer-backend.ts'
 import { readModelConfigJson } from '../model-config/json-config.ts'
 import { normalizeInstanceGroups, normalizeModelConfig } from '../model-config/normalize.ts'
 import { emptyModelConfig, readModelConfig } from '../model-config/read-config.ts'
 import { validateModelConfig } from '../model-config/validate.ts'
+import type { RateLimiter } from '../scheduling/rate-limiter.ts'
 import { ServerError } from '../server-error.ts'
 import { readLabelFiles } from './label-files.ts'
+import type { StageInstance } from './load-progress.ts'
 import type { ModelDirectory, VersionDirectory } from './model-directory.ts'
 
 export interface ModelLoaderOptions {
   readonly registry: BackendRegistry
   readonly disableAutoComplete: boolean
+  /** Shared by all models; null: `--rate-limit=off`. */
+  readonly rateLimiter: RateLimiter | null
+  readonly hostPolicies: HostPolicies
   readonly clock: Clock
   readonly logs: LogHub
 }
 
 export interface LoadVersionOptions {
-  readonly onStage: (stage: string) => void
+  /** Aborted: the version is not wanted any more; what was made of it is freed. */
+  readonly outdated: AbortSignal
+  readonly onStage: (kind: LoadStageKind, place?: StageInstance) => void
   readonly onInstancesChanged: () => void
 }
 
@@ -56,7 +66,7 @@ export class ModelLoader {
     checkExecutable(config)
     const backend = await registry.find(config.backend)
     const grouped = normalizeInstanceGroups(config, { gpuCount: 0 })
-    options.onStage('initialising the model')
+    options.onStage('initializingModel')
     const backendModel = await backend.initializeModel({
       backendConfig: registry.configOf(config.backend),
       log: logs.logger(`backend-${config.backend}`),
@@ -77,6 +87,9 @@ export class ModelLoader {
         version: String(version.version), config: completed, backendModel, statistics, clock,
         labels: await readLabelFiles(completed, directory.path),
         warmUp: await readWarmUpSamples(completed, directory.path),
+        rateLimiter: this.#options.rateLimiter,
+        hostPolicies: this.#options.hostPolicies,
+        createsInstancesInParallel: backend.createsInstancesInParallel === true || isParallelLoadingAsked(),
         log: logs.logger('model-instance'),
         onInstancesChanged: options.onInstancesChanged,
       })
@@ -84,8 +97,7 @@ export class ModelLoader {
       await backendModel.finalize()
       throw error
     }
-    options.onStage('creating instances')
-    await model.start()
+    await model.start(options)
     model.statistics.loadDurationSeconds = (clock.now() - started) / 1e9
     return model
   }
@@ -94,9 +106,9 @@ export class ModelLoader {
    * Brings a running version to the instances of a config that differs in nothing else (but the version policy).
    * @throws what the check of the groups or a new instance reported; then the version runs on as it was
    */
-  async updateInstances(model: Model, config: ModelConfig): Promise<void> {
+  async updateInstances(model: Model, config: ModelConfig, steps: InstanceSteps): Promise<void> {
     const { instance_group } = normalizeInstanceGroups(config, { gpuCount: 0 })
-    await model.updateInstances(instance_group, config.version_policy)
+    await model.updateInstances(instance_group, config.version_policy, steps)
   }
 
   async #readGivenConfig(directory: ModelDirectory, configJson: string | undefined): Promise<ModelConfig> {

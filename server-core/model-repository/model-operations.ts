@@ -1,23 +1,26 @@
 /** One load or unload of a model that waits for its turn or runs. */
 export interface ModelOperation {
   readonly kind: 'load' | 'unload'
-  /** A newer operation was asked for: what this one builds is not wanted any more. */
-  isOutdated: boolean
+  /** Aborted when a newer operation was asked for: what this one builds is not wanted any more. */
+  readonly outdated: AbortSignal
 }
+
+interface OpenOperation extends ModelOperation { readonly abort: AbortController }
 
 /** Runs the operations of each model one after another, in the order asked for; different models do not wait for each other. */
 export class ModelOperations {
   readonly #tails = new Map<string, Promise<unknown>>()
-  readonly #open = new Map<string, Set<ModelOperation>>()
+  readonly #open = new Map<string, Set<OpenOperation>>()
   /** Work on all models at once that runs or waits; what is asked for later waits for it. Never rejects. */
   #gate: Promise<void> | null = null
 
   /** `outdatesOthers`: loads of the same model that did not finish yet are out-dated by this operation. */
   run<T>(model: string, kind: ModelOperation['kind'], outdatesOthers: boolean, work: (operation: ModelOperation) => Promise<T>): Promise<T> {
-    const open = this.#open.get(model) ?? new Set<ModelOperation>()
+    const open = this.#open.get(model) ?? new Set<OpenOperation>()
     this.#open.set(model, open)
-    if (outdatesOthers) for (const other of open) other.isOutdated = true
-    const operation: ModelOperation = { kind, isOutdated: false }
+    if (outdatesOthers) for (const other of open) other.abort.abort()
+    const abort = new AbortController()
+    const operation: OpenOperation = { kind, abort, outdated: abort.signal }
     open.add(operation)
     const previous = Promise.all([this.#tails.get(model), this.#gate])
     const result = previous.then(() => work(operation)).finally(() => {
@@ -50,6 +53,6 @@ export class ModelOperations {
   }
 
   #outdateAll(): void {
-    for (const open of this.#open.values()) for (const operation of open) operation.isOutdated = true
+    for (const open of this.#open.values()) for (const operation of open) operation.abort.abort()
   }
 }

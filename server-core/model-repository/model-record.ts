@@ -1,6 +1,7 @@
 import type { ModelConfig } from '../contract/model-config.ts'
-import type { ModelIndexEntry, ModelReadyState, ModelSummary, ModelVersionSummary } from '../contract/repository.ts'
+import type { ModelIndexEntry, ModelLoadReport, ModelReadyState, ModelSummary, ModelVersionSummary } from '../contract/repository.ts'
 import type { Model } from '../model/model.ts'
+import type { LoadProgress } from './load-progress.ts'
 import type { ModelDirectory } from './model-directory.ts'
 import { DUPLICATE_REASON, type RepositoryEntry } from './model-repository.ts'
 import type { OverrideDirectory } from './override-directory.ts'
@@ -45,12 +46,14 @@ export interface ModelRecord {
   source: LoadedSource | null
   /** Why the last load failed before any version was tried; '' otherwise. */
   pollError: string
-  stage: string
+  /** The load that goes on. */
+  load: LoadProgress | null
+  lastLoad: ModelLoadReport | null
   changedAt: number
 }
 
 export function createRecord(name: string, now: number): ModelRecord {
-  return { name, entry: null, look: 0, description: null, versions: new Map(), source: null, pollError: '', stage: '', changedAt: now }
+  return { name, entry: null, look: 0, description: null, versions: new Map(), source: null, pollError: '', load: null, lastLoad: null, changedAt: now }
 }
 
 /** Versions ascending. */
@@ -101,7 +104,8 @@ export function summaryOf(record: ModelRecord): ModelSummary {
     instanceCount: serving?.instanceCount ?? null,
     runsOn: serving?.runsOn ?? null,
     changedAt: record.changedAt,
-    stage: record.stage,
+    stage: record.load?.current ?? null,
+    lastLoad: record.lastLoad,
     maxBatchSize: config?.max_batch_size ?? record.description?.maxBatchSize ?? null,
   }
 }
@@ -126,10 +130,10 @@ function overallState(record: ModelRecord): { state: ModelReadyState; reason: st
   const unusable = record.entry?.kind === 'unusable' ? record.entry.reason : ''
   const fallback = record.pollError === '' ? unusable : record.pollError
   if (best === undefined) {
-    if (record.stage !== '') return { state: 'LOADING', reason: '' }
+    if (record.load !== null) return { state: 'LOADING', reason: '' }
     return fallback === '' ? { state: 'UNKNOWN', reason: '' } : { state: 'UNAVAILABLE', reason: fallback }
   }
-  const state = record.stage !== '' && best !== 'READY' ? 'LOADING' : best
+  const state = record.load !== null && best !== 'READY' ? 'LOADING' : best
   const reasons = versions.map((version) => (version.reason === '' ? version.model?.trouble ?? '' : version.reason)).filter((reason) => reason !== '')
   const telling = fallback !== '' ? fallback : reasons.find((reason) => reason !== UNLOADED_REASON) ?? reasons[0] ?? ''
   return { state, reason: state === 'LOADING' || (state === 'READY' && telling === UNLOADED_REASON) ? '' : telling }

@@ -2,6 +2,7 @@
 import { Checkbox } from '@fluentui/react-components'
 import { useEffect, useRef } from 'react'
 import { useTranslation } from 'react-i18next'
+import type { LoadStage } from '../../../server-core/contract/repository.ts'
 import { Age } from '../../components/age.tsx'
 import { IconButton } from '../../components/icon-button.tsx'
 import { ChevronDownIcon, ChevronRightIcon, EditIcon, FileIcon, LoadIcon, TestIcon, UnloadIcon } from '../../components/icons.tsx'
@@ -60,7 +61,7 @@ export function ModelCells({ row, figures, isSelected, tabIndex }: ModelCellsPro
   )
 }
 
-function ModelStateCell({ name, stage, state }: { readonly name: string; readonly stage: string; readonly state: ReturnType<typeof modelState> }) {
+function ModelStateCell({ name, stage, state }: { readonly name: string; readonly stage: LoadStage | null; readonly state: ReturnType<typeof modelState> }) {
   if (state === 'loading') return <LoadingState name={name} stage={stage} />
   return <StatePill kind={state} isPlain />
 }

@@ -5,7 +5,7 @@ import type { ModelConfig } from '../../../server-core/contract/model-config.ts'
 import { consoleClient, ConsoleError } from '../../console-client.ts'
 import { initialConsoleState, useConsole } from '../../console-store.ts'
 import { useRoute } from '../../router.ts'
-import { modelSummary, serverStatus } from '../../testing/models.ts'
+import { loadStage, modelSummary, serverStatus } from '../../testing/models.ts'
 import { render, type Rendered } from '../../testing/render.tsx'
 import ModelDetailPage from './model-detail-page.tsx'
 
@@ -59,7 +59,7 @@ describe('model page', () => {
   })
 
   it('names the stage of a load in the language of the window', async () => {
-    await show('test', { ...loaded, summary: modelSummary('rec', { state: 'LOADING', stage: 'creating instances' }), metadata: null, config: null }, 'zh-CN')
+    await show('test', { ...loaded, summary: modelSummary('rec', { state: 'LOADING', stage: loadStage('creatingInstance') }), metadata: null, config: null }, 'zh-CN')
     expect(page.container.querySelector('header .npu-state-pill')?.textContent).toBe('创建实例')
     expect(page.container.querySelector('[role="tabpanel"]')?.textContent).toContain('创建实例')
     expect(text()).not.toContain('creating')

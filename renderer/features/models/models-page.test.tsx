@@ -2,7 +2,7 @@ import { act } from 'react'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { consoleClient, ConsoleError } from '../../console-client.ts'
 import { initialConsoleState, useConsole } from '../../console-store.ts'
-import { modelSample, modelSummary, serverSample, serverStatus } from '../../testing/models.ts'
+import { loadStage, modelSample, modelSummary, serverSample, serverStatus } from '../../testing/models.ts'
 import { press, render } from '../../testing/render.tsx'
 import type { Rendered } from '../../testing/render.tsx'
 import ModelsPage from './models-page.tsx'
@@ -124,7 +124,7 @@ describe('models page', () => {
     const pane = () => page.container.querySelector<HTMLElement>('[data-region="pane"]')
     const change = (part: Parameters<typeof modelSummary>[1]) => act(async () => useConsole.setState((state) => ({ models: (state.models ?? []).map((model) => (model.name === 'det' ? modelSummary('det', part) : model)) })))
     await act(async () => { button('failure-retry')?.focus(); button('failure-retry')?.click() })
-    await change({ state: 'LOADING', stage: 'creating instances' })
+    await change({ state: 'LOADING', stage: loadStage('creatingInstance') })
     expect(pane()?.textContent).toContain('Creating instances')
     expect(document.activeElement).toBe(pane())
     await change({ state: 'READY' })
