@@ -20,7 +20,6 @@ export function* executableProblems(config: ModelConfig): Generator<ConfigProble
   if (config.ensemble_scheduling !== undefined || config.platform === 'ensemble') yield cannot('ensemble_scheduling', 'ensembles')
   if (config.sequence_batching !== undefined) yield cannot('sequence_batching', 'models with the sequence batcher')
   if (config.model_transaction_policy?.decoupled === true) yield cannot('model_transaction_policy.decoupled', 'decoupled models')
-  if ((config.dynamic_batching?.priority_levels ?? 0) > 0) yield cannot('dynamic_batching.priority_levels', 'priority levels')
   if (config.batch_input.length > 0) yield cannot('batch_input', 'batch inputs')
   if (config.batch_output.length > 0) yield cannot('batch_output', 'batch outputs')
   const ragged = config.input.findIndex((input) => input.allow_ragged_batch)

@@ -1,10 +1,13 @@
 import type { Clock } from '../clock.ts'
-import type { ModelConfig } from '../contract/model-config.ts'
+import type { ModelConfig, ModelDynamicBatching } from '../contract/model-config.ts'
+import { exactInteger } from '../model-config/exact-integers.ts'
 import { DefaultScheduler } from './default-scheduler.ts'
 import { DynamicBatchScheduler } from './dynamic-batch-scheduler.ts'
 import type { InstancePool } from './instance-pool.ts'
+import type { QueueLevels } from './queue-level.ts'
 import type { Scheduler } from './scheduler.ts'
 import { shapeRuleOf } from './shape-rule.ts'
+import { delayedStartCount } from './test-hooks.ts'
 
 /** The scheduler that a model's config asks for. @param config complete and normalised */
 export function createScheduler(config: ModelConfig, pool: InstancePool, clock: Clock): Scheduler {
@@ -14,7 +17,19 @@ export function createScheduler(config: ModelConfig, pool: InstancePool, clock: 
     maxBatchSize: config.max_batch_size,
     preferredBatchSizes: batching.preferred_batch_size,
     queueDelayMicroseconds: batching.max_queue_delay_microseconds,
-    ...(batching.default_queue_policy === undefined ? {} : { queuePolicy: batching.default_queue_policy }),
+    levels: queueLevelsOf(batching),
     shapeRule: shapeRuleOf(config),
+    delayedStartCount: delayedStartCount(),
   }, pool, clock)
+}
+
+/** Levels are uint64: every digit of the config counts. */
+export function queueLevelsOf(batching: ModelDynamicBatching): QueueLevels {
+  const integer = (field: 'priority_levels' | 'default_priority_level') => BigInt(exactInteger(batching, field, batching[field]))
+  return {
+    count: integer('priority_levels'),
+    defaultLevel: integer('default_priority_level'),
+    ...(batching.default_queue_policy === undefined ? {} : { defaultPolicy: batching.default_queue_policy }),
+    policies: new Map(Object.entries(batching.priority_queue_policy).map(([level, policy]) => [BigInt(level), policy])),
+  }
 }

@@ -1,6 +1,6 @@
 import type { InflightRequest } from './inflight-request.ts'
 
-/** Requests by deadline, nearest first. Removal by position, so a dequeued request leaves in O(log n). */
+/** Requests by deadline, nearest first, then by arrival. Removal by position, so a dequeued request leaves in O(log n). */
 export class DeadlineHeap {
   readonly #items: InflightRequest[] = []
 
@@ -35,7 +35,7 @@ export class DeadlineHeap {
     while (index > 0) {
       const parentIndex = (index - 1) >> 1
       const parent = this.#items[parentIndex]
-      if (parent === undefined || parent.deadline <= item.deadline) break
+      if (parent === undefined || !isSooner(item, parent)) break
       this.#place(parent, index)
       index = parentIndex
     }
@@ -50,14 +50,18 @@ export class DeadlineHeap {
       let childIndex = 2 * index + 1
       let child = this.#items[childIndex]
       const right = this.#items[childIndex + 1]
-      if (child !== undefined && right !== undefined && right.deadline < child.deadline) {
+      if (child !== undefined && right !== undefined && isSooner(right, child)) {
         child = right
         childIndex++
       }
-      if (child === undefined || child.deadline >= item.deadline) break
+      if (child === undefined || !isSooner(child, item)) break
       this.#place(child, index)
       index = childIndex
     }
     this.#place(item, index)
   }
+}
+
+function isSooner(request: InflightRequest, other: InflightRequest): boolean {
+  return request.deadline < other.deadline || (request.deadline === other.deadline && request.arrival < other.arrival)
 }

@@ -5,6 +5,7 @@ import { DynamicBatchScheduler, type DynamicBatchOptions } from './dynamic-batch
 import { InflightRequest, type RequestOutcome } from './inflight-request.ts'
 import { InstancePool, type PayloadRunner } from './instance-pool.ts'
 import type { Payload } from './payload.ts'
+import type { QueueLevels } from './queue-level.ts'
 
 const MICROSECOND = 1000
 
@@ -56,9 +57,11 @@ function setUp(options: Partial<DynamicBatchOptions> = {}, instanceCount = 1) {
   return { clock, pool, scheduler, instances, instance: instances[0]!, outcomes, enqueue }
 }
 
-function policy(more: Partial<ModelQueuePolicy>): ModelQueuePolicy {
+function policyWith(more: Partial<ModelQueuePolicy>): ModelQueuePolicy {
   return { timeout_action: 'REJECT', default_timeout_microseconds: 0, allow_timeout_override: false, max_queue_size: 0, ...more }
 }
+
+const policy = (more: Partial<ModelQueuePolicy>): QueueLevels => ({ count: 0n, defaultLevel: 0n, defaultPolicy: policyWith(more) })
 
 const messageOf = (outcome: RequestOutcome | undefined) => (outcome?.kind === 'failure' ? outcome.error.message : outcome?.kind)
 
@@ -158,7 +161,7 @@ describe('DynamicBatchScheduler with a delay', () => {
   })
 
   it('prefers the largest preferred size that was reached', async () => {
-    const { instance, enqueue } = setUp({ preferredBatchSizes: [2, 4], queueDelayMicroseconds: 1000, queuePolicy: policy({ max_queue_size: 100 }) })
+    const { instance, enqueue } = setUp({ preferredBatchSizes: [2, 4], queueDelayMicroseconds: 1000, levels: policy({ max_queue_size: 100 }) })
     enqueue('hold1')
     enqueue('hold2')
     for (const id of ['a', 'b', 'c', 'd', 'e']) enqueue(id)
@@ -174,7 +177,7 @@ describe('DynamicBatchScheduler with a delay', () => {
   })
 
   it('sends all that fits max_batch_size once the delay is over', async () => {
-    const { clock, instance, enqueue } = setUp({ maxBatchSize: 8, preferredBatchSizes: [4], queueDelayMicroseconds: 1000, queuePolicy: policy({ max_queue_size: 100 }) })
+    const { clock, instance, enqueue } = setUp({ maxBatchSize: 8, preferredBatchSizes: [4], queueDelayMicroseconds: 1000, levels: policy({ max_queue_size: 100 }) })
     enqueue('hold', { batchSize: 4 })
     enqueue('a', { batchSize: 3 })
     enqueue('b', { batchSize: 3 })
@@ -197,7 +200,7 @@ describe('DynamicBatchScheduler with a delay', () => {
 
 describe('queue policies', () => {
   it('refuses a request when max_queue_size wait, not counting those handed to an instance', () => {
-    const { enqueue } = setUp({ queuePolicy: policy({ max_queue_size: 2 }) })
+    const { enqueue } = setUp({ levels: policy({ max_queue_size: 2 }) })
     enqueue('running')
     enqueue('a')
     enqueue('b')
@@ -206,7 +209,7 @@ describe('queue policies', () => {
   })
 
   it('rejects a request whose timeout expires while no instance is free', () => {
-    const { clock, outcomes, enqueue } = setUp({ queuePolicy: policy({ default_timeout_microseconds: 200 }) })
+    const { clock, outcomes, enqueue } = setUp({ levels: policy({ default_timeout_microseconds: 200 }) })
     enqueue('running')
     enqueue('late')
     clock.advance(199 * MICROSECOND)
@@ -216,7 +219,7 @@ describe('queue policies', () => {
   })
 
   it('takes the timeout of a request only where overriding is allowed and it is smaller', () => {
-    const { clock, outcomes, enqueue } = setUp({ queuePolicy: policy({ default_timeout_microseconds: 200, allow_timeout_override: true }) })
+    const { clock, outcomes, enqueue } = setUp({ levels: policy({ default_timeout_microseconds: 200, allow_timeout_override: true }) })
     enqueue('running')
     enqueue('short', { timeoutMicroseconds: 50 })
     enqueue('long', { timeoutMicroseconds: 5000 })
@@ -227,7 +230,7 @@ describe('queue policies', () => {
   })
 
   it('ignores a request timeout where the default is 0', () => {
-    const { clock, outcomes, enqueue } = setUp({ queuePolicy: policy({ allow_timeout_override: true }) })
+    const { clock, outcomes, enqueue } = setUp({ levels: policy({ allow_timeout_override: true }) })
     enqueue('running')
     enqueue('waiting', { timeoutMicroseconds: 50 })
     clock.advance(1e9)
@@ -235,7 +238,7 @@ describe('queue policies', () => {
   })
 
   it('serves delayed requests after the others, without a timeout', async () => {
-    const { clock, instance, outcomes, enqueue } = setUp({ maxBatchSize: 1, preferredBatchSizes: [1], queuePolicy: policy({ default_timeout_microseconds: 200, timeout_action: 'DELAY' }) })
+    const { clock, instance, outcomes, enqueue } = setUp({ maxBatchSize: 1, preferredBatchSizes: [1], levels: policy({ default_timeout_microseconds: 200, timeout_action: 'DELAY' }) })
     enqueue('running')
     enqueue('delayed')
     clock.advance(200 * MICROSECOND)
@@ -248,7 +251,7 @@ describe('queue policies', () => {
   })
 
   it('keeps every request through many timeouts, cancellations and batches', async () => {
-    const { clock, instance, outcomes, enqueue, scheduler } = setUp({ queuePolicy: policy({ default_timeout_microseconds: 100, allow_timeout_override: true }) })
+    const { clock, instance, outcomes, enqueue, scheduler } = setUp({ levels: policy({ default_timeout_microseconds: 100, allow_timeout_override: true }) })
     enqueue('running')
     const requests = Array.from({ length: 200 }, (_unused, index) => enqueue(String(index), { timeoutMicroseconds: ((index * 37) % 99) + 1 }))
     for (let index = 0; index < 200; index += 5) scheduler.cancel(requests[index]!)

@@ -1,10 +1,10 @@
 import type { Clock } from '../clock.ts'
-import type { ModelQueuePolicy } from '../contract/model-config.ts'
 import type { InflightRequest } from './inflight-request.ts'
 import type { InstancePool } from './instance-pool.ts'
 import { Payload } from './payload.ts'
+import { restrictsQueue, type QueueLevels } from './queue-level.ts'
 import { cancelWaiting, queueFullError, rejectExpired, stoppingError } from './refusals.ts'
-import { RequestQueue, restrictsQueue } from './request-queue.ts'
+import { RequestQueue } from './request-queue.ts'
 import type { Scheduler } from './scheduler.ts'
 import type { ShapeRule } from './shape-rule.ts'
 
@@ -13,20 +13,26 @@ export interface DynamicBatchOptions {
   readonly maxBatchSize: number
   readonly preferredBatchSizes: readonly number[]
   readonly queueDelayMicroseconds: number
-  readonly queuePolicy?: ModelQueuePolicy
+  /** Priority levels and queue policies; absent: one level without limits. */
+  readonly levels?: QueueLevels
   readonly shapeRule: ShapeRule | null
+  /** A test hook: nothing runs before this many requests wait at a time. */
+  readonly delayedStartCount?: number
 }
 
 /** How far the queue was looked through for the batch that is being formed. */
 interface Scan {
   /** The payload the batch would join, or null for a new one. */
   readonly base: Payload | null
-  readonly version: number
+  readonly generation: number
   last: InflightRequest | null
+  /** Steady nanoseconds when the oldest of them entered the queue. */
+  oldestStart: number
   count: number
   size: number
   shapeKey: string | null
-  /** The best cut so far: a preferred size, or what fitted before the largest preferred size was exceeded. */
+  /** The best cut so far: a preferred size, or what fitted before the largest preferred size was exceeded (perhaps nothing). */
+  hasCandidate: boolean
   candidateCount: number
   candidateSize: number
   isSaturated: boolean
@@ -34,7 +40,7 @@ interface Scan {
   isClosed: boolean
 }
 
-const LEVEL = 0
+const NO_LEVELS: QueueLevels = { count: 0n, defaultLevel: 0n }
 
 /**
  * Triton's dynamic batcher: one queue per model; batches ("payloads") go to the instance pool. Everything happens in the calls that can
@@ -53,6 +59,8 @@ export class DynamicBatchScheduler implements Scheduler {
   readonly #mayPrefetch: boolean
   #current: Payload | null = null
   #scan: Scan | null = null
+  /** 0: it has started. */
+  #delayedStartCount: number
   #isStopped = false
   #isAdvancing = false
   #cancelTimer: (() => void) | null = null
@@ -62,12 +70,13 @@ export class DynamicBatchScheduler implements Scheduler {
     this.#options = options
     this.#pool = pool
     this.#clock = clock
-    this.#queue = new RequestQueue([options.queuePolicy])
+    this.#queue = new RequestQueue(options.levels ?? NO_LEVELS)
     this.#maxBatchSize = Math.max(1, options.maxBatchSize)
     this.#maxPreferred = Math.max(0, ...options.preferredBatchSizes)
     this.#preferred = new Set(options.preferredBatchSizes)
     this.#delay = options.queueDelayMicroseconds * 1000
-    this.#mayPrefetch = !restrictsQueue(options.queuePolicy)
+    this.#mayPrefetch = !restrictsQueue(options.levels ?? NO_LEVELS)
+    this.#delayedStartCount = options.delayedStartCount ?? 0
     pool.onCapacity = () => { this.#advance() }
   }
 
@@ -75,11 +84,11 @@ export class DynamicBatchScheduler implements Scheduler {
 
   enqueue(request: InflightRequest): void {
     if (this.#isStopped) throw stoppingError(request.id)
-    if (this.#queue.isFull(LEVEL)) {
+    if (this.#queue.isFullFor(request)) {
       this.#expire()
-      if (this.#queue.isFull(LEVEL)) throw queueFullError(request.id)
+      if (this.#queue.isFullFor(request)) throw queueFullError(request.id)
     }
-    this.#queue.append(request, LEVEL)
+    this.#queue.append(request)
     this.#advance()
   }
 
@@ -87,6 +96,7 @@ export class DynamicBatchScheduler implements Scheduler {
     request.isCancelled = true
     if (request.isExecuting) return
     this.#queue.remove(request)
+    this.#leavePayload(request)
     cancelWaiting(request)
     this.#advance()
   }
@@ -109,6 +119,7 @@ export class DynamicBatchScheduler implements Scheduler {
       let wakeAt: number | null = null
       while (this.#queue.size > 0) {
         this.#expire()
+        if (!this.#hasStarted()) break
         const base = this.#growablePayload()
         if (base === null && !this.#hasSlot()) break
         const scan = this.#continueScan(base)
@@ -130,24 +141,40 @@ export class DynamicBatchScheduler implements Scheduler {
     for (const request of this.#queue.expire(this.#clock.now())) rejectExpired(request)
   }
 
+  #hasStarted(): boolean {
+    if (this.#queue.size >= this.#delayedStartCount) this.#delayedStartCount = 0
+    return this.#delayedStartCount === 0
+  }
+
+  /** A cancelled request leaves the batch that no instance took yet; the one that still could grow has room again. */
+  #leavePayload(request: InflightRequest): void {
+    const { payload } = request
+    if (payload === null || payload.isTaken) return
+    payload.remove(request)
+    if (payload !== this.#current) return
+    payload.isSaturated = false
+    if (payload.requests.length === 0) payload.shapeKey = null
+    this.#forgetScan()
+  }
+
   #growablePayload(): Payload | null {
-    const payload = this.#current
-    return payload === null || payload.isTaken || payload.isSaturated ? null : payload
+    if (this.#current?.isTaken === true) this.#current = null
+    return this.#current?.isSaturated === false ? this.#current : null
   }
 
   #hasSlot(): boolean {
-    if (!this.#mayPrefetch) return this.#pool.hasIdle && this.#pool.readyCount === 0
+    if (!this.#mayPrefetch) return this.#pool.hasIdle
     return this.#pool.hasIdle || this.#pool.readyCount < 2 * this.#pool.instanceCount
   }
 
   /** Looks at the requests that arrived since the last look (all, when something before them changed). */
   #continueScan(base: Payload | null): Scan {
     let scan = this.#scan
-    if (scan === null || scan.base !== base || scan.version !== this.#queue.scanVersion) {
+    if (scan === null || scan.base !== base || scan.generation !== this.#queue.scanGeneration) {
       this.#forgetScan()
       scan = {
-        base, version: this.#queue.scanVersion, last: null, count: 0, size: 0, shapeKey: base?.shapeKey ?? null,
-        candidateCount: 0, candidateSize: 0, isSaturated: false, isClosed: false,
+        base, generation: this.#queue.scanGeneration, last: null, oldestStart: Infinity, count: 0, size: 0, shapeKey: base?.shapeKey ?? null,
+        hasCandidate: false, candidateCount: 0, candidateSize: 0, isSaturated: false, isClosed: false,
       }
       this.#scan = scan
     }
@@ -159,7 +186,8 @@ export class DynamicBatchScheduler implements Scheduler {
       const total = baseSize + scan.size + size
       const shapeKey = this.#options.shapeRule?.(request) ?? null
       if (baseSize + scan.count > 0) {
-        if (total > this.#maxPreferred && scan.candidateCount === 0) {
+        if (total > this.#maxPreferred && !scan.hasCandidate) {
+          scan.hasCandidate = true
           scan.candidateCount = scan.count
           scan.candidateSize = scan.size
           scan.isSaturated = true
@@ -172,11 +200,13 @@ export class DynamicBatchScheduler implements Scheduler {
       } else {
         scan.shapeKey = shapeKey
       }
-      request.isScanned = true
+      this.#queue.markScanned(request)
+      scan.oldestStart = Math.min(scan.oldestStart, request.queueStart)
       scan.last = request
       scan.count++
       scan.size += size
       if (this.#preferred.has(baseSize + scan.size)) {
+        scan.hasCandidate = true
         scan.candidateCount = scan.count
         scan.candidateSize = scan.size
       }
@@ -186,24 +216,22 @@ export class DynamicBatchScheduler implements Scheduler {
 
   /** How many of the scanned requests leave now; 0: wait until `wakeAt` or until something changes. */
   #decide(scan: Scan): { count: number; isSaturated: boolean; wakeAt: number | null } {
-    const oldest = this.#queue.first
-    if (oldest === null) return { count: 0, isSaturated: false, wakeAt: null }
     const baseSize = scan.base?.batchSize ?? 0
-    const age = this.#clock.now() - oldest.queueStart
-    const isOverdue = this.#delay !== 0 && age >= this.#delay
-    if (scan.candidateCount > 0 && !isOverdue) {
-      return { count: scan.candidateCount, isSaturated: scan.isSaturated || this.#delay === 0, wakeAt: null }
+    const isOverdue = this.#delay !== 0 && this.#clock.now() >= scan.oldestStart + this.#delay
+    if (scan.hasCandidate && scan.candidateCount > 0 && !isOverdue) {
+      const isSaturated = scan.isSaturated || this.#delay === 0 || baseSize + scan.candidateSize >= this.#maxPreferred
+      return { count: scan.candidateCount, isSaturated, wakeAt: null }
     }
-    if (scan.count === 0) {
-      // Nothing fits the payload that still grows: close it, and start a new one.
-      if (scan.base !== null) scan.base.isSaturated = true
+    if (scan.base !== null && (scan.count === 0 || (scan.hasCandidate && !isOverdue))) {
+      // Nothing suits the payload that still grows: close it, and start a new one.
+      scan.base.isSaturated = true
       return { count: 0, isSaturated: true, wakeAt: null }
     }
     if (scan.isClosed || baseSize + scan.size >= this.#maxPreferred) return { count: scan.count, isSaturated: true, wakeAt: null }
     if (isOverdue || this.#delay === 0) return { count: scan.count, isSaturated: false, wakeAt: null }
     // A payload that already waits for an instance gets what there is, unless it has a preferred size.
     if (baseSize > 0 && !scan.isSaturated && !this.#preferred.has(baseSize)) return { count: scan.count, isSaturated: false, wakeAt: null }
-    return { count: 0, isSaturated: false, wakeAt: oldest.queueStart + this.#delay }
+    return { count: 0, isSaturated: false, wakeAt: scan.oldestStart + this.#delay }
   }
 
   #send(scan: Scan, count: number, isSaturated: boolean): void {
@@ -223,7 +251,7 @@ export class DynamicBatchScheduler implements Scheduler {
 
   #forgetScan(): void {
     this.#scan = null
-    for (let request = this.#queue.first; request !== null && request.isScanned; request = this.#queue.after(request)) request.isScanned = false
+    this.#queue.forgetScan()
   }
 
   #setTimer(due: number | null): void {

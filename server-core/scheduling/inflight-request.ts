@@ -1,6 +1,7 @@
 import type { BackendRequest, ExecutionTimes } from '../backends/backend.ts'
 import type { ParameterValue, Tensor } from '../contract/inference.ts'
 import type { FailureReason } from '../metrics/model-statistics.ts'
+import type { Payload } from './payload.ts'
 import type { RequestList } from './request-list.ts'
 import { ServerError } from '../server-error.ts'
 
@@ -82,8 +83,12 @@ export class InflightRequest implements BackendRequest {
   list: RequestList | null = null
   previous: InflightRequest | null = null
   next: InflightRequest | null = null
-  /** Part of the batch that is being formed. */
-  isScanned = false
+  /** The payload that it waits in or ran in; null: none yet, or taken out again. */
+  payload: Payload | null = null
+  /** Part of the batch that is being formed, if it is the queue's current generation. */
+  scanGeneration = 0
+  /** Its number in the queue: which of two with the same deadline came first. */
+  arrival = 0
   /** Position in the deadline heap; -1: no deadline. */
   heapIndex = -1
   /** Steady nanoseconds; 0: never. */

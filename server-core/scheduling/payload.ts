@@ -20,5 +20,15 @@ export class Payload {
   add(request: InflightRequest): void {
     this.requests.push(request)
     this.batchSize += Math.max(1, request.batchSize)
+    request.payload = this
+  }
+
+  /** Takes out a request that will not run after all. */
+  remove(request: InflightRequest): void {
+    const index = this.requests.indexOf(request)
+    if (index < 0) return
+    this.requests.splice(index, 1)
+    this.batchSize -= Math.max(1, request.batchSize)
+    request.payload = null
   }
 }

@@ -1,78 +1,77 @@
 import type { ModelQueuePolicy } from '../contract/model-config.ts'
 import { DeadlineHeap } from './deadline-heap.ts'
 import type { InflightRequest } from './inflight-request.ts'
-import { RequestList } from './request-list.ts'
-
-/** One level of a model's queue: waiting requests, and those whose timeout expired under the DELAY action. */
-interface QueueLevel {
-  readonly policy: ModelQueuePolicy
-  readonly waiting: RequestList
-  readonly delayed: RequestList
-}
-
-const NO_POLICY: ModelQueuePolicy = {
-  timeout_action: 'REJECT', default_timeout_microseconds: 0, allow_timeout_override: false, max_queue_size: 0,
-}
-
-/** Does the policy restrict anything? Then a batch may only be formed when an instance waits for work. */
-export function restrictsQueue(policy: ModelQueuePolicy | undefined): boolean {
-  return policy !== undefined && (policy.default_timeout_microseconds !== 0 || policy.allow_timeout_override || policy.max_queue_size !== 0)
-}
+import { LevelOrder } from './level-order.ts'
+import { levelOf, LevelList, policyOf, QueueLevel, type QueueLevels } from './queue-level.ts'
 
 /**
- * The queue of one model in the order of service: level by level, in each level first the waiting then the delayed requests. Today
- * there is one level; further priority levels are further entries of `#levels`, and nothing else changes.
+ * The queue of one model in the order of service: level by level, in each level first the waiting then the delayed requests. A level
+ * exists while it holds requests (there may be 2^64 - 1 of them), so nothing here looks at an empty one. Entering and leaving cost O(1)
+ * in the number of requests, with a deadline O(log n).
  */
 export class RequestQueue {
-  readonly #levels: readonly QueueLevel[]
-  readonly #lists: readonly RequestList[]
+  readonly #levels: QueueLevels
+  /** By number; without priorities the one level 0 stays for good. */
+  readonly #existing = new Map<bigint, QueueLevel>()
+  readonly #order = new LevelOrder()
+  readonly #only: QueueLevel | null
   readonly #deadlines = new DeadlineHeap()
   #size = 0
-  /** Grows whenever a request leaves from, or enters into, the part that was already scanned for a batch. */
-  #scanVersion = 0
+  #arrivals = 0
+  #generation = 1
 
-  constructor(policies: readonly (ModelQueuePolicy | undefined)[]) {
-    this.#levels = policies.map((policy) => ({ policy: policy ?? NO_POLICY, waiting: new RequestList(), delayed: new RequestList() }))
-    this.#lists = this.#levels.flatMap((level) => [level.waiting, level.delayed])
+  constructor(levels: QueueLevels) {
+    this.#levels = levels
+    this.#only = levels.count === 0n ? new QueueLevel(0n, policyOf(levels, 0n)) : null
+    if (this.#only !== null) this.#order.add(this.#only)
   }
 
   get size(): number { return this.#size }
-  get scanVersion(): number { return this.#scanVersion }
 
-  isFull(levelIndex: number): boolean {
-    const level = this.#level(levelIndex)
-    const limit = level.policy.max_queue_size
-    return limit !== 0 && level.waiting.size + level.delayed.size >= limit
+  /**
+   * Grows whenever a request leaves from, or enters into, the part that was already scanned for a batch: what was scanned is void then.
+   */
+  get scanGeneration(): number { return this.#generation }
+  markScanned(request: InflightRequest): void { request.scanGeneration = this.#generation }
+  forgetScan(): void { this.#generation++ }
+
+  /** Has the request's level no room left? */
+  isFullFor(request: InflightRequest): boolean {
+    const level = this.#only ?? this.#existing.get(levelOf(this.#levels, request.priority))
+    return level?.isFull === true
   }
 
-  append(request: InflightRequest, levelIndex: number): void {
-    const level = this.#level(levelIndex)
+  append(request: InflightRequest): void {
+    const level = this.#levelFor(request)
     const timeout = effectiveTimeoutMicroseconds(level.policy, request.timeoutMicroseconds)
+    request.arrival = this.#arrivals++
+    request.deadline = 0
     if (timeout > 0) {
       request.deadline = request.queueStart + timeout * 1000
       this.#deadlines.add(request)
     }
-    level.waiting.append(request)
-    this.#size++
-    if (this.#isScannedBeyond(level.waiting)) this.#scanVersion++
+    this.#enter(request, level.waiting)
   }
 
-  get first(): InflightRequest | null { return this.#firstOf(0) }
+  get first(): InflightRequest | null {
+    const level = this.#only ?? this.#order.first
+    return level === null ? null : level.waiting.head ?? level.delayed.head
+  }
 
   /** The request served after this one, or null at the end. */
   after(request: InflightRequest): InflightRequest | null {
     if (request.next !== null) return request.next
-    const index = request.list === null ? -1 : this.#lists.indexOf(request.list)
-    return index < 0 ? null : this.#firstOf(index + 1)
+    if (!(request.list instanceof LevelList)) return null
+    const { level } = request.list
+    if (request.list === level.waiting && level.delayed.head !== null) return level.delayed.head
+    const next = this.#order.after(level)
+    return next === null ? null : next.waiting.head ?? next.delayed.head
   }
 
-  /** Takes a request out, from anywhere. */
+  /** Takes a request out, from anywhere; one that is not in the queue stays as it is. */
   remove(request: InflightRequest): void {
-    if (request.list === null) return
-    request.list.remove(request)
-    this.#deadlines.remove(request)
-    this.#size--
-    if (request.isScanned) this.#scanVersion++
+    const level = this.#leave(request)
+    if (level !== null) this.#dropIfEmpty(level)
   }
 
   /** Steady nanoseconds of the nearest deadline; null: none. */
@@ -82,17 +81,11 @@ export class RequestQueue {
   expire(now: number): InflightRequest[] {
     const refused: InflightRequest[] = []
     for (let request = this.#deadlines.nearest; request !== undefined && request.deadline <= now; request = this.#deadlines.nearest) {
-      const expired = request
-      const level = this.#levels.find((candidate) => candidate.waiting === expired.list)
-      this.remove(expired)
-      expired.deadline = 0
-      if (level?.policy.timeout_action === 'DELAY') {
-        expired.isScanned = false
-        level.delayed.append(expired)
-        this.#size++
-      } else {
-        refused.push(expired)
-      }
+      const level = this.#leave(request)
+      request.deadline = 0
+      if (level?.policy.timeout_action === 'DELAY') this.#enter(request, level.delayed)
+      else refused.push(request)
+      if (level !== null) this.#dropIfEmpty(level)
     }
     return refused
   }
@@ -107,26 +100,40 @@ export class RequestQueue {
     return all
   }
 
-  #level(index: number): QueueLevel {
-    const level = this.#levels[index]
-    if (level === undefined) throw new Error(`queue level ${index} does not exist`)
+  #levelFor(request: InflightRequest): QueueLevel {
+    if (this.#only !== null) return this.#only
+    const number = levelOf(this.#levels, request.priority)
+    let level = this.#existing.get(number)
+    if (level === undefined) {
+      level = new QueueLevel(number, policyOf(this.#levels, number))
+      this.#existing.set(number, level)
+      this.#order.add(level)
+    }
     return level
   }
 
-  #firstOf(listIndex: number): InflightRequest | null {
-    for (let index = listIndex; index < this.#lists.length; index++) {
-      const head = this.#lists[index]?.head
-      if (head) return head
-    }
-    return null
+  #enter(request: InflightRequest, list: LevelList): void {
+    request.scanGeneration = 0
+    list.append(request)
+    this.#size++
+    // Scanned is a part from the front. Is the next one in it, then this one came into the middle.
+    if (this.after(request)?.scanGeneration === this.#generation) this.#generation++
   }
 
-  /** Was a request of a list that is served after this one already scanned? Then a request added here comes before it. */
-  #isScannedBeyond(list: RequestList): boolean {
-    for (let index = this.#lists.indexOf(list) + 1; index < this.#lists.length; index++) {
-      if (this.#lists[index]?.head?.isScanned === true) return true
-    }
-    return false
+  #leave(request: InflightRequest): QueueLevel | null {
+    if (!(request.list instanceof LevelList)) return null
+    const { level } = request.list
+    request.list.remove(request)
+    this.#deadlines.remove(request)
+    this.#size--
+    if (request.scanGeneration === this.#generation) this.#generation++
+    return level
+  }
+
+  #dropIfEmpty(level: QueueLevel): void {
+    if (level.size > 0 || level === this.#only) return
+    this.#order.remove(level)
+    this.#existing.delete(level.number)
   }
 }
 

@@ -25,3 +25,28 @@ it('wants the same set of inputs where one is optional', () => {
   const rule = shapeRuleOf(config('max_batch_size: 4 input { name: "A" data_type: TYPE_FP32 dims: [ 2 ] } input { name: "B" data_type: TYPE_FP32 dims: [ 2 ] optional: true }'))!
   expect(rule(request(tensor('A', [1, 2])))).not.toBe(rule(request(tensor('A', [1, 2]), tensor('B', [1, 2]))))
 })
+
+it('compares the content of shape tensors', () => {
+  const rule = shapeRuleOf(config('max_batch_size: 4 input { name: "A" data_type: TYPE_INT32 dims: [ 2 ] is_shape_tensor: true }'))!
+  const sizes = (...values: number[]): Tensor => ({ name: 'A', datatype: 'INT32', shape: [1, 2], data: new Uint8Array(Int32Array.from(values).buffer) })
+  expect(rule(request(sizes(2, 3)))).toBe(rule(request(sizes(2, 3))))
+  expect(rule(request(sizes(2, 3)))).not.toBe(rule(request(sizes(3, 2))))
+  expect(rule(request(sizes(2, 3)))).not.toBe(rule(request({ ...sizes(2, 3), shape: [1, 1, 2] })))
+})
+
+it('lets ragged inputs differ, but not others beside them', () => {
+  const rule = shapeRuleOf(config('max_batch_size: 4 input { name: "A" data_type: TYPE_FP32 dims: [ -1 ] allow_ragged_batch: true } input { name: "B" data_type: TYPE_FP32 dims: [ -1 ] }'))!
+  expect(rule(request(tensor('A', [1, 5]), tensor('B', [1, 2])))).toBe(rule(request(tensor('A', [1, 9]), tensor('B', [1, 2]))))
+  expect(rule(request(tensor('A', [1, 5]), tensor('B', [1, 2])))).not.toBe(rule(request(tensor('A', [1, 5]), tensor('B', [1, 3]))))
+  expect(shapeRuleOf(config('max_batch_size: 4 input { name: "A" data_type: TYPE_FP32 dims: [ -1 ] allow_ragged_batch: true }'))).toBeNull()
+})
+
+it('compares all dims where the model has no batch dimension', () => {
+  const rule = shapeRuleOf(config('max_batch_size: 0 input { name: "A" data_type: TYPE_FP32 dims: [ -1, 2 ] }'))!
+  expect(rule(request(tensor('A', [1, 2])))).not.toBe(rule(request(tensor('A', [2, 2]))))
+})
+
+it('does not take one input for another', () => {
+  const rule = shapeRuleOf(config('max_batch_size: 4 input { name: "A" data_type: TYPE_FP32 dims: [ -1 ] optional: true } input { name: "B" data_type: TYPE_FP32 dims: [ -1 ] optional: true }'))!
+  expect(rule(request(tensor('A', [1, 5])))).not.toBe(rule(request(tensor('B', [1, 5]))))
+})
