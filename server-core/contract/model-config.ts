@@ -102,6 +102,22 @@ export interface ModelSequenceBatching {
   iterative_sequence: boolean
 }
 
+export interface ModelEnsembleStep {
+  model_name: string
+  /** -1: the latest. */
+  model_version: number
+  /** The model's tensor to the ensemble's. */
+  input_map: Record<string, string>
+  output_map: Record<string, string>
+  model_namespace: string
+}
+
+export interface ModelEnsembling {
+  step: ModelEnsembleStep[]
+  /** Of each step, over all requests; 0: no limit. */
+  max_inflight_requests: number
+}
+
 export interface ModelParameter { string_value: string }
 
 /**
@@ -122,7 +138,7 @@ export interface ModelConfig {
   optimization?: Record<string, unknown>
   dynamic_batching?: ModelDynamicBatching
   sequence_batching?: ModelSequenceBatching
-  ensemble_scheduling?: Record<string, unknown>
+  ensemble_scheduling?: ModelEnsembling
   instance_group: ModelInstanceGroup[]
   default_model_filename: string
   cc_model_filenames: Record<string, string>
