@@ -1,17 +1,21 @@
-import type { BackendModel } from '../backends/backend.ts'
+import type { BackendModel, HostPolicy } from '../backends/backend.ts'
 import type { Clock } from '../clock.ts'
 import type { InferenceRequest, InferenceResponse, ModelMetadata, ParameterValue, Tensor, TensorMetadata } from '../contract/inference.ts'
 import type { ModelConfig, ModelInput, ModelInstanceGroup, ModelOutput, ModelVersionPolicy } from '../contract/model-config.ts'
 import type { InferenceCall, InferenceStreamHandlers, InferenceResult } from '../inference-server.ts'
 import type { Logger } from '../logger.ts'
 import type { ModelStatistics } from '../metrics/model-statistics.ts'
+import type { StageInstance } from '../model-repository/load-progress.ts'
 import { createScheduler } from '../scheduling/create-scheduler.ts'
 import { InflightRequest, type RequestOutcome } from '../scheduling/inflight-request.ts'
 import { InstancePool } from '../scheduling/instance-pool.ts'
 import { Payload } from '../scheduling/payload.ts'
+import type { RateLimiter } from '../scheduling/rate-limiter.ts'
 import { ResponseOrder } from '../scheduling/response-order.ts'
 import type { Scheduler } from '../scheduling/scheduler.ts'
 import { ServerError, toServerError } from '../server-error.ts'
+import type { HostPolicies } from './host-policy.ts'
+import { expandGroups, resolveHostPolicies, type WantedInstance } from './instance-groups.ts'
 import { ModelInstance } from './model-instance.ts'
 import { protocolDataType, RequestValidator } from './request-validation.ts'
 import { ResponseCounter } from './response-counter.ts'
@@ -25,12 +29,26 @@ export interface ModelOptions {
   readonly labels: ReadonlyMap<string, readonly string[]>
   /** Run on each instance before it takes requests. */
   readonly warmUp: readonly WarmUpSample[]
+  /** Null: `--rate-limit=off`. */
+  readonly rateLimiter: RateLimiter | null
+  readonly hostPolicies: HostPolicies
+  /** Make instances at the same time instead of one after another. */
+  readonly createsInstancesInParallel: boolean
   readonly statistics: ModelStatistics
   readonly clock: Clock
   readonly log: Logger
   /** Running instances changed outside a load. */
   readonly onInstancesChanged: () => void
 }
+
+/** What whoever has instances made is told, and how it ends that early. */
+export interface InstanceSteps {
+  /** Aborted: they are not wanted any more. Looked at between instances and between rounds of a warm-up. */
+  readonly outdated?: AbortSignal
+  readonly onStage?: (kind: 'creatingInstance' | 'warmingUp', place: StageInstance) => void
+}
+
+const NO_STEPS: InstanceSteps = {}
 
 /**
  * One loaded version of a model: its config, its instances, its scheduler and its counters. It serves from `start` until `stop`;
@@ -43,7 +61,7 @@ export class Model {
   readonly labels: ReadonlyMap<string, readonly string[]>
   readonly #options: ModelOptions
   readonly #validator: RequestValidator
-  readonly #pool = new InstancePool()
+  readonly #pool: InstancePool
   readonly #scheduler: Scheduler
   readonly #order: ResponseOrder | null
   #instances: ModelInstance[] = []
@@ -61,6 +79,7 @@ export class Model {
     this.labels = options.labels
     this.statistics = options.statistics
     this.#validator = new RequestValidator(options.config)
+    this.#pool = new InstancePool(options.rateLimiter)
     this.#scheduler = createScheduler(options.config, this.#pool, options.clock)
     this.#order = options.config.dynamic_batching?.preserve_ordering === true ? new ResponseOrder() : null
   }
@@ -71,7 +90,7 @@ export class Model {
   get isDecoupled(): boolean { return this.#config.model_transaction_policy?.decoupled === true }
   get inflightCount(): number { return this.#inflightCount }
   /** Instances that execute: passive ones, dead ones and those that start again do not. */
-  get instanceCount(): number { return this.#instances.filter((instance) => instance.state === 'READY').length }
+  get instanceCount(): number { return this.#executing.filter((instance) => instance.state === 'READY').length }
   /** What is wrong with the instances of a model that serves; '' : nothing. */
   get trouble(): string {
     const troubled = this.#instances.filter((instance) => instance.trouble !== '')
@@ -82,10 +101,11 @@ export class Model {
   }
   get runsOn(): string { return 'CPU' }
 
-  /** Creates the instances one after another, in the order of the config. On failure those already made are freed. */
-  async start(): Promise<void> {
+  /** Creates the instances in the order of the config, one after another unless the backend says otherwise. On failure those already made are freed. */
+  async start(steps: InstanceSteps = NO_STEPS): Promise<void> {
     try {
-      for (const wanted of expandGroups(this.config.instance_group)) this.#instances.push(await this.#createInstance(wanted))
+      const wanted = expandGroups(this.config.instance_group)
+      this.#instances = await this.#createInstances(wanted.map((instance) => ({ wanted: instance, kept: null })), steps)
       for (const instance of this.#instances) instance.join()
     } catch (error) {
       await this.#free()
@@ -97,56 +117,92 @@ export class Model {
    * Changes the instances of a running model: those that fit stay, missing ones are created first, then surplus ones leave after the
    * batch they run. On failure nothing changes.
    */
-  async updateInstances(groups: readonly ModelInstanceGroup[], policy: ModelVersionPolicy | undefined): Promise<void> {
-    const unused = [...this.#instances]
-    const kept: ModelInstance[] = []
-    const created: ModelInstance[] = []
-    try {
-      for (const wanted of expandGroups(groups)) {
-        const fitting = unused.findIndex((instance) => instance.signature === wanted.signature)
-        if (fitting >= 0) kept.push(...unused.splice(fitting, 1))
-        else created.push(await this.#createInstance(wanted))
-      }
-    } catch (error) {
-      await Promise.allSettled(created.map((instance) => instance.stop()))
-      throw error
-    }
-    this.#instances = [...kept, ...created]
+  async updateInstances(groups: readonly ModelInstanceGroup[], policy: ModelVersionPolicy | undefined, steps: InstanceSteps = NO_STEPS): Promise<void> {
+    // Of equal ones, those that run are kept first.
+    const unused = this.#instances.toSorted((a, b) => Number(b.state === 'READY') - Number(a.state === 'READY'))
+    const places = expandGroups(groups).map((wanted) => {
+      const fitting = unused.findIndex((instance) => instance.signature === wanted.signature)
+      return { wanted, kept: fitting >= 0 ? unused.splice(fitting, 1)[0] ?? null : null }
+    })
+    const before = new Set(this.#instances)
+    this.#instances = await this.#createInstances(places, steps)
     this.#config = { ...this.#config, instance_group: [...groups], ...(policy === undefined ? {} : { version_policy: policy }) }
-    for (const instance of created) instance.join()
+    for (const instance of this.#instances) if (!before.has(instance)) instance.join()
+    // The last one may have been given up while new ones were made.
+    if (this.#executing.some(isAlive)) this.#deadReason = null
     await Promise.all(unused.map((instance) => instance.stop()))
   }
 
-  async #createInstance({ name, kind, signature }: WantedInstance): Promise<ModelInstance> {
+  /** The instances of all places, in their order: those kept, and new ones. On failure the new ones are freed. */
+  async #createInstances(places: readonly { readonly wanted: WantedInstance; readonly kept: ModelInstance | null }[], steps: InstanceSteps): Promise<ModelInstance[]> {
+    const policies = await resolveHostPolicies(places.flatMap(({ wanted, kept }) => (kept === null ? [wanted] : [])), this.#options.hostPolicies)
+    const made: ModelInstance[] = []
+    const fill = async ({ wanted, kept }: typeof places[number], index: number): Promise<ModelInstance> => {
+      if (kept !== null) return kept
+      const instance = await this.#createInstance(wanted, policies, steps, { instance: index + 1, instanceCount: places.length })
+      made.push(instance)
+      return instance
+    }
+    const results: PromiseSettledResult<ModelInstance>[] = []
+    if (this.#options.createsInstancesInParallel) {
+      results.push(...await Promise.allSettled(places.map(fill)))
+    } else {
+      for (const [index, place] of places.entries()) {
+        const [result] = await Promise.allSettled([fill(place, index)])
+        results.push(result)
+        if (result.status === 'rejected') break
+      }
+    }
+    const failure = results.find((result) => result.status === 'rejected')
+    if (failure === undefined) return results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+    await Promise.allSettled(made.map((instance) => instance.stop()))
+    throw failure.reason
+  }
+
+  async #createInstance(wanted: WantedInstance, policies: ReadonlyMap<string, HostPolicy>, steps: InstanceSteps, place: StageInstance): Promise<ModelInstance> {
+    steps.outdated?.throwIfAborted()
+    steps.onStage?.('creatingInstance', place)
+    const { name, kind, deviceId, isPassive, signature, demand } = wanted
+    const { rateLimiter, backendModel, clock, log } = this.#options
+    const hostPolicy = policies.get(wanted.hostPolicyName)
+    if (hostPolicy !== undefined && hostPolicy.cpuList !== null && backendModel.followsHostPolicy !== true) {
+      log.warning('a host policy has no effect: the backend has no threads of its own', { model: this.name, version: this.version, instance: name, policy: hostPolicy.name })
+    }
+    // One that replaces a dead instance later is warmed up too, and then no load listens or ends that.
+    let listener = steps
+    const warmUp = async (instance: ModelInstance) => {
+      if (this.#options.warmUp.length > 0) listener.onStage?.('warmingUp', place)
+      for (const sample of this.#options.warmUp) await this.#warmUp(instance, sample, listener.outdated)
+    }
     const instance = new ModelInstance({
-      context: { name, index: this.#nextIndex++, deviceId: 0, kind },
-      signature,
-      backendModel: this.#options.backendModel,
+      context: { name, index: this.#nextIndex++, deviceId, kind, isPassive, ...(hostPolicy === undefined ? {} : { hostPolicy }) },
+      admission: isPassive ? null : rateLimiter?.register(demand) ?? null,
+      warmUp, signature, backendModel, clock, log,
       statistics: this.statistics,
       pool: this.#pool,
-      clock: this.#options.clock,
-      log: this.#options.log,
       model: this.name,
       version: this.version,
       onGivenUp: (error) => { this.#instanceGivenUp(error) },
       onStateChanged: this.#options.onInstancesChanged,
     })
-    await instance.start()
     try {
-      for (const sample of this.#options.warmUp) await this.#warmUp(instance, sample)
+      await instance.start()
+      steps.outdated?.throwIfAborted()
     } catch (error) {
       await instance.stop()
       throw error
     }
+    listener = NO_STEPS
     return instance
   }
 
   /** One sample on one instance; counted like requests, as Triton does. */
-  async #warmUp(instance: ModelInstance, sample: WarmUpSample): Promise<void> {
+  async #warmUp(instance: ModelInstance, sample: WarmUpSample, outdated: AbortSignal | undefined): Promise<void> {
     const { clock } = this.#options
     for (let round = 0; round < sample.count; round++) {
       // However many rounds a config asks for, the server goes on with everything else.
       await new Promise((resolve) => { setImmediate(resolve) })
+      outdated?.throwIfAborted()
       const payload = new Payload()
       const errors: Error[] = []
       const started = clock.now()
@@ -167,8 +223,11 @@ export class Model {
 
   /** Does at least one instance run? (A model whose instances are all passive counts as serving.) */
   get isServing(): boolean {
-    return this.#instances.length === 0 || this.#instances.some((instance) => instance.state === 'READY')
+    const executing = this.#executing
+    return executing.length === 0 || executing.some((instance) => instance.state === 'READY')
   }
+
+  get #executing(): readonly ModelInstance[] { return this.#instances.filter((instance) => !instance.isPassive) }
 
   metadata(versions: readonly string[]): ModelMetadata {
     return {
@@ -212,6 +271,9 @@ export class Model {
   submit(request: InferenceRequest, requestStart: number, handlers: InferenceStreamHandlers): InferenceCall {
     const valid = this.#validator.validate(request)
     if (this.#deadReason !== null) throw this.#deadError(this.#deadReason)
+    if (this.#pool.instanceCount === 0 && this.#executing.length === 0) {
+      throw new ServerError('UNAVAILABLE', `model '${this.name}' version ${this.version} has passive instances only, which never execute. Add an instance_group without passive`)
+    }
     let isWaiting = true
     const inTurn = this.#order?.take() ?? ((deliver: () => void) => { deliver() })
     const counter = this.isDecoupled ? new ResponseCounter(this.statistics, this.#options.clock) : null
@@ -326,7 +388,7 @@ export class Model {
   }
 
   #instanceGivenUp(error: Error): void {
-    if (this.#instances.some((instance) => instance.state !== 'FAILED' && instance.state !== 'STOPPED')) return
+    if (this.#executing.some(isAlive)) return
     this.#deadReason = error
     this.#scheduler.failWaiting(this.#deadError(error))
   }
@@ -343,11 +405,5 @@ export class Model {
   }
 }
 
-interface WantedInstance { readonly name: string; readonly kind: 'KIND_CPU' | 'KIND_MODEL'; readonly signature: string }
-
-/** The instances of a config in their order: all but the passive ones, which never execute. */
-function expandGroups(groups: readonly ModelInstanceGroup[]): WantedInstance[] {
-  return groups.filter((group) => !group.passive).flatMap(({ name, count, ...rest }) => Array.from({ length: count }, (_unused, index) => ({
-    name: `${name}_${index}`, kind: rest.kind === 'KIND_MODEL' ? 'KIND_MODEL' as const : 'KIND_CPU' as const, signature: JSON.stringify(rest),
-  })))
-}
+/** Runs, or will. */
+function isAlive({ state }: ModelInstance): boolean { return state !== 'FAILED' && state !== 'STOPPED' }
