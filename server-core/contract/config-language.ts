@@ -65,6 +65,8 @@ export interface ConfigContextVersion {
   readonly files: readonly string[]
   /** Of the model file, where it can be read offline (ONNX); null: unknown. */
   readonly signature: FileSignature | null
+  /** The file that `signature` describes; absent: not said. */
+  readonly signatureFile?: string
 }
 
 export interface MachineContext {
@@ -86,6 +88,8 @@ export interface ConfigContext {
   readonly machine: MachineContext | null
   /** Backends this server can run. */
   readonly backends: readonly string[] | null
+  /** The server runs with --disable-auto-complete-config: a config must say everything itself. */
+  readonly isAutoCompleteOff?: boolean
 }
 
 /** A context in which nothing is known: syntax, schema and Triton's own validation only. */

@@ -2,7 +2,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
-import type { ConfigContext, ConfigContextVersion, FileSignature, FileTensor, MachineContext } from '../contract/config-language.ts'
+import type { ConfigContext, ConfigContextVersion, FileTensor, MachineContext } from '../contract/config-language.ts'
 import type { ModelConfig } from '../contract/model-config.ts'
 import { listDirectory, readModelDirectory } from '../model-repository/model-directory.ts'
 import type { ModelDirectory, VersionDirectory } from '../model-repository/model-directory.ts'
@@ -19,6 +19,7 @@ export interface ConfigContextOptions {
   readonly repositoryPath?: string
   readonly machine?: MachineContext | null
   readonly backends?: readonly string[] | null
+  readonly isAutoCompleteOff?: boolean
 }
 
 /** Files of the model directory beyond which nothing more is listed; a config names a handful. */
@@ -46,6 +47,7 @@ export async function readConfigContext(modelDirectory: string, options: ConfigC
     files: await readOtherFiles(directory),
     machine: options.machine ?? null,
     backends: options.backends ?? null,
+    ...(options.isAutoCompleteOff === true ? { isAutoCompleteOff: true } : {}),
   }
 }
 
@@ -58,23 +60,23 @@ async function readVersion(version: VersionDirectory, config: ModelConfig): Prom
   return {
     version: version.version,
     files: version.entries.map((entry) => entry.name),
-    signature: await readSignature(version, config),
+    ...await readSignature(version, config),
   }
 }
 
 /** Of the ONNX file that the config leads to, or the only one. */
-async function readSignature(version: VersionDirectory, config: ModelConfig): Promise<FileSignature | null> {
+async function readSignature(version: VersionDirectory, config: ModelConfig): Promise<Pick<ConfigContextVersion, 'signature' | 'signatureFile'>> {
   const names = version.entries.map((entry) => entry.name)
   const onnx = names.filter((name) => name.endsWith('.onnx'))
   const wanted = [config.default_model_filename, 'model.onnx'].find((name) => onnx.includes(name)) ?? (onnx.length === 1 ? onnx[0] : undefined)
-  if (wanted === undefined) return null
+  if (wanted === undefined) return { signature: null }
   const isDirectory = version.entries.some((entry) => entry.name === wanted && entry.isDirectory)
   try {
     const path = join(version.path, wanted)
     const { inputs, outputs } = await readOnnxSignature(isDirectory ? join(path, 'model.onnx') : path)
-    return { inputs: inputs.map(fileTensor), outputs: outputs.map(fileTensor) }
+    return { signature: { inputs: inputs.map(fileTensor), outputs: outputs.map(fileTensor) }, signatureFile: wanted }
   } catch {
-    return null // a broken model file is the loader's to report, not the config's
+    return { signature: null } // a broken model file is the loader's to report, not the config's
   }
 }
 
@@ -121,7 +123,7 @@ async function completed(config: ModelConfig, directory: ModelDirectory): Promis
   const isComplete = config.input.length > 0 && config.output.length > 0
   const version = directory.versions.at(-1)
   if (isComplete || version === undefined || config.backend !== 'onnxruntime') return config
-  const signature = await readSignature(version, config)
+  const { signature } = await readSignature(version, config)
   return signature === null ? config : completeFromSignature(config, toSignature(signature), { defaultMaxBatchSize: DEFAULT_MAX_BATCH_SIZE })
 }
 

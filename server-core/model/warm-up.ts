@@ -4,6 +4,7 @@ import { DATA_TYPES, type DataTypeConfigName, type Tensor } from '../contract/in
 import type { ModelConfig } from '../contract/model-config.ts'
 import { resolveInside } from '../model-repository/contained-path.ts'
 import { ServerError } from '../server-error.ts'
+import { warmUpBatchSizeText } from './warm-up-texts.ts'
 import { protocolDataType, RequestValidator, type ValidatedRequest } from './request-validation.ts'
 
 /** A `model_warmup` entry, ready to run: `batchSize` requests of batch 1 in one execution, `count` times. */
@@ -41,7 +42,7 @@ export async function readWarmUpSamples(config: ModelConfig, modelDirectory: str
     const batchSize = entry.batch_size ?? 0
     if (batchSize === 0) continue
     if (batchSize > Math.max(1, config.max_batch_size)) {
-      throw new ServerError('INVALID_ARG', `warmup sample '${entry.name ?? ''}' of model '${config.name}' has batch_size ${batchSize}, max_batch_size is ${config.max_batch_size}`)
+      throw new ServerError('INVALID_ARG', warmUpBatchSizeText(config, entry.name ?? '', batchSize))
     }
     const inputs: Tensor[] = []
     for (const [name, input] of Object.entries(entry.inputs ?? {})) inputs.push(await readInput(name, input, config.max_batch_size > 0, modelDirectory))

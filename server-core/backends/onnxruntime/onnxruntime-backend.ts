@@ -8,7 +8,8 @@ import { refuseFirst } from '../../model-config/config-problem.ts'
 import { readOnnxSignature } from '../../model-config/onnx-signature.ts'
 import { ServerError } from '../../server-error.ts'
 import { OnnxRuntimeInstance } from './onnxruntime-instance.ts'
-import { bfloat16Problems, readSessionSettings } from './session-settings.ts'
+import { bfloat16Problems } from './session-parameters.ts'
+import { readSessionSettings } from './session-settings.ts'
 
 export interface OnnxRuntimeBackendOptions {
   /** Verbose server logs let ONNX Runtime's warnings through to standard error. */

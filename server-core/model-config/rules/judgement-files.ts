@@ -4,6 +4,7 @@ import type { ModelConfig } from '../../contract/model-config.ts'
 import { BACKEND_RULES } from '../infer-backend.ts'
 import { didYouMean } from './did-you-mean.ts'
 import { editsInTurn } from './edits-in-turn.ts'
+import { chosenVersions } from './file-signature.ts'
 import { OWN_BACKENDS, backendOf, isEnsemble, isFolderKnown, namesText } from './judgement-view.ts'
 import { otherFix, preferredFix, say } from './rule.ts'
 import type { ConfigRule, ConfigView, Finding } from './rule.ts'
@@ -160,11 +161,11 @@ const MODEL_FILE: ConfigRule = {
     const endings = MODEL_FILES[backend]
     if (endings === undefined) return
     const wanted = config.default_model_filename !== '' ? config.default_model_filename : DEFAULT_FILES[backend]
-    for (const { version, files } of context.versions) {
+    for (const { version, files } of chosenVersions(view.normalized ?? config, context)) {
       const candidates = files.filter((file) => endings.some((ending) => file.endsWith(ending)))
       const fixes = candidates.slice(0, 6).map((file): ConfigFix =>
         (candidates.length === 1 ? preferredFix : otherFix)(`Use '${file}'`, `使用 '${file}'`, view.edit.setField(['default_model_filename'], file)))
-      if (wanted !== undefined && !files.includes(wanted)) {
+      if (wanted !== undefined && !isThere(wanted, files)) {
         yield {
           code: 'model-file-missing', severity: 'error', path: ['default_model_filename'], fixes,
           message: say(`Version ${version} has no '${wanted}'.${candidates.length === 0 ? '' : ` It has ${namesText(candidates, 'en')}.`}`,
@@ -184,6 +185,12 @@ const MODEL_FILE: ConfigRule = {
       }
     }
   },
+}
+
+/** A file further down cannot be seen from here, but its folder can. */
+function isThere(wanted: string, files: readonly string[]): boolean {
+  const place = normalPath(wanted)
+  return place !== null && place !== '' && !wanted.startsWith('/') && files.includes(place.split('/')[0] ?? '')
 }
 
 const LABELS: ConfigRule = {

@@ -7,7 +7,6 @@ import type { NpuOptionLevel } from '../npu-options.ts'
 import { didYouMean } from './did-you-mean.ts'
 import { editsInTurn } from './edits-in-turn.ts'
 import type { EditStep } from './edits-in-turn.ts'
-import { knownSignature } from './file-signature.ts'
 import { backendOf, isNpuBackend, listText, namesText, parameterPath } from './judgement-view.ts'
 import { otherFix, preferredFix, say } from './rule.ts'
 import type { ConfigRule, ConfigView, Finding } from './rule.ts'
@@ -150,7 +149,7 @@ const STATIC_GRAPH: ConfigRule = {
         ],
       }
     }
-    const signature = knownSignature(view.context)
+    const signature = view.completions[0]?.signature
     for (const { role, index, tensor } of tensors) {
       if (!tensor.dims.includes(-1)) continue
       const inFile = signature?.[`${role}s`].find(({ name }) => name === tensor.name)?.dims.slice(config.max_batch_size > 0 ? 1 : 0)

@@ -333,7 +333,7 @@ const WARM_UPS: readonly Case[] = [
   },
   { code: 'warm-up-unknown-input', severity: 'error', text: GOOD_WARM_UP.replace('key: "B"', 'key: "b"'), fixed: GOOD_WARM_UP, good: GOOD_WARM_UP, serverText: "unexpected inference input 'b' for model 'model'" },
   { code: 'warm-up-batch-size', severity: 'warning', text: GOOD_WARM_UP.replace(' batch_size: 1', ''), good: GOOD_WARM_UP },
-  { code: 'warm-up-batch-size', severity: 'warning', text: GOOD_WARM_UP.replace(' batch_size: 1', ' batch_size: 9'), fixed: GOOD_WARM_UP.replace(' batch_size: 1', ' batch_size: 4'), good: GOOD_WARM_UP },
+  { code: 'warm-up-batch-size', severity: 'error', serverText: "warmup sample 'w' of model 'model' has batch_size 9, max_batch_size is 4", text: GOOD_WARM_UP.replace(' batch_size: 1', ' batch_size: 9'), fixed: GOOD_WARM_UP.replace(' batch_size: 1', ' batch_size: 4'), good: GOOD_WARM_UP },
   {
     code: 'warm-up-file-missing', severity: 'error', text: warmUp('data_type: TYPE_FP32 dims: [ 3 ] input_data_file: "a.raw"'), context: folder(['model.py'], { 'warmup/A.raw': 12 }),
     fixed: warmUp('data_type: TYPE_FP32 dims: [ 3 ] input_data_file: "A.raw"'), good: warmUp('data_type: TYPE_FP32 dims: [ 3 ] input_data_file: "A.raw"'),
@@ -343,6 +343,35 @@ const WARM_UPS: readonly Case[] = [
     code: 'warm-up-file-short', severity: 'error', text: warmUp('data_type: TYPE_FP32 dims: [ 4 ] input_data_file: "A.raw"'), context: folder(['model.py'], { 'warmup/A.raw': 12 }), fix: null,
     good: warmUp('data_type: TYPE_FP32 dims: [ 3 ] input_data_file: "A.raw"'),
     serverText: '[request id: <id_unknown>] warmup setting expects 16 bytes, but the data provided from A.rawonly has 12 bytes',
+  },
+]
+
+const PAIR = 'backend: "identity"\ninput { name: "INPUT0" data_type: TYPE_FP32 dims: [ 4 ] }\noutput { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 4 ] }\n'
+const BRAIN = file([tensor('A', [3], 'BF16')], [tensor('B', [3], 'BF16')])
+
+const LOADER: readonly Case[] = [
+  {
+    code: 'not-executable-here', severity: 'warning', fix: null, context: INSTALLED, text: 'backend: "identity"\nsequence_batching { }\n', good: 'backend: "identity"\n',
+    serverText: "model 'model' sets sequence_batching: this version cannot run models with the sequence batcher. Remove the field or serve the model with a version that can",
+  },
+  {
+    code: 'lists-must-be-written', severity: 'error', fix: null, text: 'backend: "onnxruntime"\n', context: { ...ADD, isAutoCompleteOff: true }, good: GOOD_ADD,
+    serverText: "model 'm' must list its inputs and outputs in config.pbtxt because the server runs with --disable-auto-complete-config",
+  },
+  { code: 'identity-tensor-name', severity: 'error', text: PAIR.replace('INPUT0', 'x'), fixed: PAIR, good: PAIR, serverText: "expected input name to follow INPUT<index> pattern, got 'x'" },
+  { code: 'identity-tensor-name', severity: 'error', text: PAIR.replace('OUTPUT0', 'x'), fixed: PAIR, good: PAIR, serverText: "expected output name to follow OUTPUT<index> pattern, got 'x'" },
+  { code: 'identity-pairs', severity: 'error', text: PAIR.replace(/output .*\n/, ''), good: PAIR, serverText: 'expected equal numbers of inputs and outputs, got 1 and 0' },
+  { code: 'identity-pairs', severity: 'error', text: PAIR.replace('OUTPUT0', 'OUTPUT1'), good: PAIR, serverText: "expected an output 'OUTPUT0' for input 'INPUT0'" },
+  { code: 'identity-type', severity: 'error', text: PAIR.replace('TYPE_FP32 dims: [ 4 ] }\no', 'TYPE_INT32 dims: [ 4 ] }\no'), fixed: PAIR.replaceAll('FP32', 'INT32'), good: PAIR, serverText: 'expected input and output datatype to match, got TYPE_INT32 and TYPE_FP32' },
+  { code: 'identity-shape', severity: 'error', text: PAIR.replace('[ 4 ] }\no', '[ 5 ] }\no'), fixed: PAIR.replaceAll('[ 4 ]', '[ 5 ]'), good: PAIR, serverText: 'expected input and output shape to match, got [5] and [4]' },
+  { code: 'bfloat16-tensor', severity: 'error', fix: null, text: 'backend: "onnxruntime"\n', context: BRAIN, good: 'backend: "onnxruntime"\n', goodContext: ADD },
+  {
+    code: 'parameter-not-a-number', severity: 'error', text: `${GOOD_ADD}parameters { key: "intra_op_thread_count" value { string_value: "many" } }\n`, context: ADD, fixed: GOOD_ADD, good: `${GOOD_ADD}parameters { key: "intra_op_thread_count" value { string_value: "2" } }\n`,
+    serverText: "parameter 'intra_op_thread_count' of model 'm' must be a whole number >= 0, got 'many'",
+  },
+  {
+    code: 'parameter-not-a-number', severity: 'error', text: `${PAIR}parameters { key: "execute_delay_ms" value { string_value: "-1" } }\n`, fixed: PAIR, good: PAIR,
+    serverText: "parameter 'execute_delay_ms' of model 'model' must be a number >= 0, got '-1'",
   },
 ]
 
@@ -421,7 +450,7 @@ const GEARS: readonly Case[] = [
   { code: 'gears-node-type', severity: 'warning', text: gears('1;2;3;4', 'x:-1,3,8', '0'), fixed: GOOD_GEARS, good: GOOD_GEARS },
 ]
 
-const ALL_CASES = [...FILES, ...TENSORS, ...BATCHING, ...INSTANCES, ...ENSEMBLES, ...WARM_UPS, ...NPU, ...GEARS]
+const ALL_CASES = [...FILES, ...TENSORS, ...BATCHING, ...INSTANCES, ...ENSEMBLES, ...WARM_UPS, ...LOADER, ...NPU, ...GEARS]
 
 function found(code: string, text: string, context: Partial<ConfigContext> = {}): ConfigDiagnostic[] {
   return checkConfig(text, { ...EMPTY_CONFIG_CONTEXT, ...context }).filter((diagnostic) => diagnostic.code === code)

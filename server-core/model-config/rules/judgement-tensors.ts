@@ -1,13 +1,11 @@
 /** Inputs and outputs against the model file; and, where the file is not known, the batch axis written twice. */
 import type { ConfigFix } from '../../contract/config-language.ts'
 import type { ModelConfig, ModelInput, ModelOutput } from '../../contract/model-config.ts'
-import { completeFromSignature, DEFAULT_MAX_BATCH_SIZE } from '../auto-complete.ts'
 import { completionProblems, configDimsOf, configTypeOf, plainDims, scheduledInputs, signatureProblems } from '../signature-problems.ts'
 import type { SignatureProblem, SignatureTensor, TensorRole, TensorSignature } from '../signature-problems.ts'
 import { didYouMean } from './did-you-mean.ts'
 import { editsInTurn, listSteps } from './edits-in-turn.ts'
 import type { EditStep } from './edits-in-turn.ts'
-import { knownSignature } from './file-signature.ts'
 import { backendOf, isEnsemble, listText, namesText } from './judgement-view.ts'
 import { otherFix, preferredFix, say } from './rule.ts'
 import type { ConfigRule, ConfigView, Finding } from './rule.ts'
@@ -50,29 +48,34 @@ const AGAINST_FILE: ConfigRule = {
     'fixed-batch-dim', 'model-cannot-batch', 'optional-while-batching', 'output-not-offered',
   ],
   * check(view) {
-    const { config } = view
-    const signature = knownSignature(view.context)
-    if (config === null || signature === null || isEnsemble(config)) return
+    const { config, context } = view
+    if (config === null || isEnsemble(config)) return
     const backend = backendOf(view)
     if (!RUNS_ONNX.has(backend)) return
-    const named: ModelConfig = { ...config, name: view.modelName }
-    const isOnnxRuntime = backend === 'onnxruntime'
-    const completed = isOnnxRuntime ? completeFromSignature(named, signature, { defaultMaxBatchSize: DEFAULT_MAX_BATCH_SIZE }) : named
-    const [cannotComplete] = isOnnxRuntime ? completionProblems(named, signature) : []
-    const comparison = compare(view, cannotComplete === undefined ? completed : named, signature)
-    const problems = cannotComplete === undefined ? signatureProblems(completed, signature) : [cannotComplete]
-    // Working out a repair may read the whole text again.
-    const most = Math.max(10, Math.min(MOST_FINDINGS, Math.floor(MOST_WORK / view.text.length)))
-    let count = 0
-    for (const problem of problems) {
-      if (++count > most) break
-      for (const { serverText, ...finding } of found(comparison, problem)) {
-        const fixes = (finding.fixes ?? []).filter(({ edits }) => edits.length > 0)
-        yield { ...finding, fixes, ...(isOnnxRuntime && serverText !== undefined ? { serverText } : {}) }
-      }
+    // What is not written and not completed either is refused for that alone (judgement-loader.ts).
+    if (context.isAutoCompleteOff === true && (config.input.length === 0 || config.output.length === 0)) return
+    for (const { config: completed, signature } of view.completions) {
+      if (signature !== null) yield* againstFile(view, config, completed, signature, backend === 'onnxruntime')
     }
-    yield* outputsNotOffered(view, config, signature)
   },
+}
+
+function* againstFile(view: ConfigView, config: ModelConfig, completed: ModelConfig, signature: TensorSignature, isOnnxRuntime: boolean): Generator<Finding> {
+  const named: ModelConfig = { ...config, name: view.modelName }
+  const [cannotComplete] = isOnnxRuntime ? completionProblems(named, signature) : []
+  const comparison = compare(view, cannotComplete === undefined ? completed : named, signature)
+  const problems = cannotComplete === undefined ? signatureProblems(completed, signature) : [cannotComplete]
+  // Working out a repair may read the whole text again.
+  const most = Math.max(10, Math.min(MOST_FINDINGS, Math.floor(MOST_WORK / view.text.length)))
+  let count = 0
+  for (const problem of problems) {
+    if (++count > most) break
+    for (const { serverText, ...finding } of found(comparison, problem)) {
+      const fixes = (finding.fixes ?? []).filter(({ edits }) => edits.length > 0)
+      yield { ...finding, fixes, ...(isOnnxRuntime && serverText !== undefined ? { serverText } : {}) }
+    }
+  }
+  yield* outputsNotOffered(view, config, signature)
 }
 
 /** Names of the file that the config does not list. */
@@ -286,8 +289,8 @@ function* outputsNotOffered(view: ConfigView, config: ModelConfig, signature: Te
 const BATCH_WRITTEN_TWICE: ConfigRule = {
   codes: ['dims-may-contain-batch'],
   * check(view) {
-    const { config, context } = view
-    if (config === null || config.max_batch_size === 0 || isEnsemble(config) || knownSignature(context) !== null) return
+    const { config } = view
+    if (config === null || config.max_batch_size === 0 || isEnsemble(config) || view.completions.some(({ signature }) => signature !== null)) return
     const tensors = [...config.input, ...config.output]
     const looksWhole = ({ dims, reshape }: ModelInput | ModelOutput): boolean =>
       reshape === undefined && dims.length >= 2 && dims[0] === -1 && !dims.slice(1).includes(-1)

@@ -2,14 +2,13 @@
 import { DATA_TYPES } from '../../contract/inference.ts'
 import type { DataTypeConfigName } from '../../contract/inference.ts'
 import type { ModelConfig, ModelInput } from '../../contract/model-config.ts'
-import { completeFromSignature, DEFAULT_MAX_BATCH_SIZE } from '../auto-complete.ts'
+import { warmUpBatchSizeText } from '../../model/warm-up-texts.ts'
 import type { ConfigPath } from '../config-edit.ts'
 import { renameMapKey } from '../config-edit.ts'
 import { didYouMean } from './did-you-mean.ts'
 import { editsInTurn, listSteps } from './edits-in-turn.ts'
-import { knownSignature } from './file-signature.ts'
 import { nearestFile, normalPath } from './judgement-files.ts'
-import { backendOf, isEnsemble, isFolderKnown, listText, namesText } from './judgement-view.ts'
+import { isEnsemble, isFolderKnown, listText, namesText } from './judgement-view.ts'
 import { preferredFix, otherFix, say } from './rule.ts'
 import type { ConfigRule, ConfigView, Finding } from './rule.ts'
 
@@ -28,14 +27,9 @@ interface SampleInput {
 /** Nobody reads more. */
 const MOST_FINDINGS = 200
 
-const ELEMENT_BYTES = new Map<string, number>(Object.values(DATA_TYPES).map(({ configName, byteSize }) => [configName, byteSize]))
-
-/** The inputs, completed from the model file where the config leaves them to it. */
-function completedConfig(view: ConfigView, config: ModelConfig): ModelConfig {
-  const signature = knownSignature(view.context)
-  if (signature === null || backendOf(view) !== 'onnxruntime') return config
-  return completeFromSignature(config, signature, { defaultMaxBatchSize: DEFAULT_MAX_BATCH_SIZE })
-}
+/** An empty string is its length field alone. */
+const STRING_BYTES = 4
+const ELEMENT_BYTES = new Map<string, number>(Object.values(DATA_TYPES).map(({ configName, byteSize }) => [configName, configName === 'TYPE_STRING' ? STRING_BYTES : byteSize]))
 
 const WARM_UP: ConfigRule = {
   codes: [
@@ -44,12 +38,15 @@ const WARM_UP: ConfigRule = {
   ],
   * check(view) {
     if (view.config === null || isEnsemble(view.config)) return
-    const config = completedConfig(view, view.config)
+    const config = view.completions[0]?.config ?? view.config
+    // Of a backend that may complete the config nobody knows which inputs it adds.
+    const areInputsKnown = config.input.length > 0 || config.backend === 'identity'
     const byName = new Map(config.input.map((input) => [input.name, input]))
     let count = 0
     for (const [index, sample] of (config.model_warmup as readonly Sample[]).entries()) {
       yield* batchSizeFindings(view, config, sample, index)
-      if (config.input.length > 0) yield* coverageFindings(view, config, sample, index)
+      if (sample.batch_size === 0) continue // it never runs
+      if (areInputsKnown) yield* coverageFindings(view, config, sample, index)
       for (const [name, input] of Object.entries(sample.inputs)) {
         for (const finding of inputFindings(view, config, byName.get(name), name, input, ['model_warmup', index, 'inputs', { key: name }, 'value'])) {
           if (++count > MOST_FINDINGS) return
@@ -68,12 +65,13 @@ function* batchSizeFindings(view: ConfigView, config: ModelConfig, sample: Sampl
       message: say('Without batch_size this sample is skipped.', '没有 batch_size，该预热样本会被跳过。'),
       fixes: [preferredFix('Set batch_size: 1', '设为 batch_size: 1', view.edit.setField(path, 1))],
     }
-  } else if (config.max_batch_size > 0 && sample.batch_size > config.max_batch_size) {
+  } else if (sample.batch_size > Math.max(1, config.max_batch_size)) {
+    const most = Math.max(1, config.max_batch_size)
     yield {
-      code: 'warm-up-batch-size', severity: 'warning', path,
+      code: 'warm-up-batch-size', severity: 'error', path, serverText: warmUpBatchSizeText(config, sample.name, sample.batch_size),
       message: say(`The sample runs ${sample.batch_size} items at once, more than max_batch_size ${config.max_batch_size}.`,
         `该样本一次执行 ${sample.batch_size} 个，超过了 max_batch_size ${config.max_batch_size}。`),
-      fixes: [preferredFix(`Set batch_size: ${config.max_batch_size}`, `设为 batch_size: ${config.max_batch_size}`, view.edit.setField(path, config.max_batch_size))],
+      fixes: [preferredFix(`Set batch_size: ${most}`, `设为 batch_size: ${most}`, view.edit.setField(path, most))],
     }
   }
 }
@@ -107,7 +105,7 @@ function* coverageFindings(view: ConfigView, config: ModelConfig, sample: Sample
         : preferredFix(`Rename to '${near}'`, `改名为 '${near}'`, renameMapKey(view.tree, path, name, near))],
     }
   }
-  if (missing.length === 0 || unknown.length >= missing.length || sample.batch_size === 0) return
+  if (missing.length === 0 || unknown.length >= missing.length) return
   const required = config.input.filter(({ optional }) => !optional).length
   const expected = required === names.length ? `expected ${names.length} inputs` : `expected number of inputs between ${required} and ${names.length}`
   const quoted = (list: readonly string[]): string => `[${list.map((name) => `'${name}'`).join(',')}]`
@@ -177,11 +175,13 @@ function* dimsFindings(
 function* fileFindings(view: ConfigView, input: SampleInput, path: ConfigPath): Generator<Finding> {
   const file = input.input_data_file ?? ''
   if (file === '' || !isFolderKnown(view)) return
-  const place = normalPath(file)
-  const known = Object.keys(view.context.files).filter((name) => name.startsWith('warmup/')).map((name) => name.slice('warmup/'.length))
+  const place = normalPath(`warmup/${file}`)
   const filePath = [...path, 'input_data_file']
-  if (place === null || !known.includes(place)) {
-    const near = place === null ? undefined : nearestFile(place, known)
+  // Version folders are not in the list: what lies there cannot be judged.
+  if (place !== null && /^\d+\//.test(place)) return
+  if (place === null || !Object.hasOwn(view.context.files, place)) {
+    const known = Object.keys(view.context.files).filter((name) => name.startsWith('warmup/')).map((name) => name.slice('warmup/'.length))
+    const near = nearestFile(file, known)
     yield {
       code: 'warm-up-file-missing', severity: 'error', path: filePath,
       serverText: place === null ? `warmup data file 'warmup/${file}' is outside the model directory` : `warmup data file 'warmup/${file}' does not exist in the model directory`,
@@ -193,7 +193,7 @@ function* fileFindings(view: ConfigView, input: SampleInput, path: ConfigPath): 
     }
     return
   }
-  const size = view.context.files[`warmup/${place}`] ?? 0
+  const size = view.context.files[place] ?? 0
   const each = ELEMENT_BYTES.get(input.data_type) ?? 0
   const bytes = input.dims.reduce((product, dim) => product * Math.max(0, dim), 1) * each
   if (each === 0 || size >= bytes) return

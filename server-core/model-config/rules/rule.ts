@@ -7,6 +7,7 @@ import type { ModelConfig } from '../../contract/model-config.ts'
 import { insertItem, removeField, removeItem, removeMapEntry, setField, setMapEntry } from '../config-edit.ts'
 import type { ConfigPath, ConfigValue } from '../config-edit.ts'
 import { markedSpan } from '../config-path.ts'
+import type { TensorSignature } from '../signature-problems.ts'
 import type { PbtxtError, PbtxtSpan, PbtxtTree } from '../pbtxt-tree.ts'
 
 export interface Finding {
@@ -24,6 +25,12 @@ export interface Finding {
 export interface ConfigRule {
   readonly codes: readonly string[]
   check(view: ConfigView): Iterable<Finding>
+}
+
+export interface Completion {
+  readonly config: ModelConfig
+  /** Of the model file; null: not known. */
+  readonly signature: TensorSignature | null
 }
 
 /** Edits of the config under check, as `config-edit.ts` makes them. */
@@ -45,6 +52,11 @@ export interface ConfigView {
   readonly config: ModelConfig | null
   /** `config` with name, backend, platform and file name inferred and Triton's defaults applied; null where `config` is, or no backend is known. */
   readonly normalized: ModelConfig | null
+  /**
+   * `normalized` as a load leaves it: completed from the model file where the backend does that, once for each kind of file among the versions
+   * that would be loaded; as it is where no file is known. Empty where `normalized` is null.
+   */
+  readonly completions: readonly Completion[]
   readonly context: ConfigContext
   /** For texts: the config's name, else the directory's, else `model`. */
   readonly modelName: string

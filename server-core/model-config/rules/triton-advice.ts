@@ -286,6 +286,7 @@ export const ADVICE: Readonly<Record<string, Advice>> = {
   'gpus-without-gpu-kind': { en: 'gpus belongs to KIND_GPU, not to {kind}.', zh: 'gpus 用于 KIND_GPU，不用于 {kind}。', fixes: remove('Remove gpus', '删除 gpus') },
   'unknown-gpu': { en: 'There is no GPU {gpu}; there are: {list}.', zh: '没有 GPU {gpu}；现有：{list}。', fixes: remove('Remove this id', '删除该编号') },
   'unknown-instance-kind': { en: 'There is no such kind of instances.', zh: '没有这种实例类型。', fixes: set('KIND_CPU') },
+  'too-many-instances': { en: 'The groups ask for {instances} instances; {maximum} are possible.', zh: '各组共要求 {instances} 个实例，最多 {maximum} 个。', fixes: set(1) },
   'profile-without-tensorrt': { en: 'profile is for TensorRT models only.', zh: 'profile 仅用于 TensorRT 模型。', fixes: remove('Remove profile', '删除 profile') },
 
   'scheduling-without-ensemble': { en: 'ensemble_scheduling needs platform: "ensemble" and no backend.', zh: 'ensemble_scheduling 需要 platform: "ensemble"，且不设 backend。',

@@ -7,7 +7,7 @@ import type { ModelConfig } from '../../contract/model-config.ts'
 import type { ConfigProblem } from '../config-problem.ts'
 import { firstVersionEntries } from '../config-view.ts'
 import { inferBackend } from '../infer-backend.ts'
-import { instanceGroupProblems, normalizeModelConfig } from '../normalize.ts'
+import { instanceGroupProblems, normalGroups, normalizeModelConfig } from '../normalize.ts'
 import { sequenceStateProblems } from '../validate-sequence.ts'
 import type { SequenceBatching } from '../validate-sequence.ts'
 import { configProblems } from '../validate.ts'
@@ -38,12 +38,38 @@ function* problemsOf(view: ConfigView, config: ModelConfig): Generator<ConfigPro
   if (normalized === null && context.modelName !== null) yield unknownBackend(view, config)
   // Without a folder nobody knows the backend; the rest is checked as for a backend of one's own.
   const checked = normalized ?? normalizeModelConfig({ ...config, name: view.modelName, backend: config.backend === '' ? 'custom' : config.backend })
-  for (const problem of configProblems(checked, { checkInputsAndOutputs: true })) yield problem
+  yield* validationProblems(view, checked)
   if (config.ensemble_scheduling === undefined) yield* groupProblems(view, config, checked)
   const sequences = config.sequence_batching as unknown as SequenceBatching | undefined
   if (sequences === undefined) return
   yield* sequenceStateProblems(sequences)
   yield* stateFileProblems(view, sequences)
+}
+
+/** As a load validates: once as written, and again, with inputs and outputs, when the model file has completed it. */
+function* validationProblems(view: ConfigView, checked: ModelConfig): Generator<ConfigProblem> {
+  const completed = view.completions.filter(({ config }) => config !== checked).map(({ config }) => config)
+  if (completed.length === 0) {
+    for (const problem of configProblems(checked, { checkInputsAndOutputs: true })) {
+      if (problem.code !== 'empty-reshape-without-batching' || !mayGetBatching(view, checked)) yield problem
+    }
+    return
+  }
+  const said = new Set<string>()
+  const stages = [{ config: checked, checkInputsAndOutputs: view.context.isAutoCompleteOff === true }, ...completed.map((config) => ({ config, checkInputsAndOutputs: true }))]
+  for (const { config, checkInputsAndOutputs } of stages) {
+    for (const problem of configProblems(config, { checkInputsAndOutputs })) {
+      const identity = JSON.stringify([problem.code, problem.path, problem.text])
+      if (said.has(identity)) continue
+      said.add(identity)
+      yield problem
+    }
+  }
+}
+
+/** Completion from a model file that is not known here may give the model a batch size. */
+function mayGetBatching({ context }: ConfigView, config: ModelConfig): boolean {
+  return config.backend === 'onnxruntime' && context.isAutoCompleteOff !== true && config.max_batch_size === 0 && (config.input.length === 0 || config.output.length === 0)
 }
 
 /** Copied from a page that shows the scheduling only. */
@@ -62,8 +88,9 @@ function unknownBackend(view: ConfigView, config: ModelConfig): ConfigProblem {
 }
 
 function* groupProblems(view: ConfigView, config: ModelConfig, checked: ModelConfig): Generator<ConfigProblem> {
-  const groups = config.instance_group.map((group, index) => ({ ...group, name: group.name === '' ? `${view.modelName}_${index}` : group.name }))
   const gpuCount = view.context.machine?.gpuCount ?? 0
+  // As a load makes them; what KIND_AUTO becomes is said for the machine (judgement-instances.ts).
+  const groups = config.instance_group.length === 0 ? [] : normalGroups(checked, { gpuCount }).map((group, index) => ({ ...group, kind: config.instance_group[index]?.kind ?? group.kind }))
   for (const problem of instanceGroupProblems({ ...checked, instance_group: groups }, { gpuCount })) {
     const index = problem.path[1]
     const isAutomatic = typeof index === 'number' && groups[index]?.kind === 'KIND_AUTO'
@@ -102,8 +129,13 @@ function toFinding(view: ConfigView, problem: ConfigProblem, isRepaired: boolean
     path: problem.path,
     message: { en: fill(advice?.en ?? problem.text), 'zh-CN': fill(advice?.zh ?? problem.text) },
     serverText: problem.text,
-    fixes: isRepaired ? (advice?.fixes?.(view, problem) ?? []) : [],
+    fixes: isRepaired && isWritten(view, problem) ? (advice?.fixes?.(view, problem) ?? []) : [],
   }
+}
+
+/** What the model file completed cannot be changed in the text. */
+function isWritten({ config }: ConfigView, { path: [role, index] }: ConfigProblem): boolean {
+  return (role !== 'input' && role !== 'output') || typeof index !== 'number' || config?.[role][index] !== undefined
 }
 
 export const TRITON_RULES: readonly ConfigRule[] = [VALIDATION]

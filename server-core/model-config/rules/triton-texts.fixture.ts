@@ -189,6 +189,7 @@ export const VALIDATION_TEXTS: readonly TritonText[] = [
   row('gpus-without-gpu-kind', 'instance group m_0 of model m has kind KIND_CPU but specifies one or more GPUs', `${B}instance_group { kind: KIND_CPU gpus: [ 0 ] }\n`, `${B}instance_group { kind: KIND_CPU }\n`),
   row('gpus-without-gpu-kind', 'instance group m_0 of model m has kind KIND_MODEL but specifies one or more GPUs', `${B}instance_group { kind: KIND_MODEL gpus: [ 0 ] }\n`, `${B}instance_group { kind: KIND_MODEL }\n`),
   row('unknown-instance-kind', 'instance group m_0 of model m has unexpected kind KIND_AUTO', `${B}instance_group { kind: 9 }\n`, `${B}instance_group { kind: KIND_CPU }\n`),
+  row('too-many-instances', 'instance groups of model m ask for 1025 instances, at most 1024 are possible', `${B}instance_group [ { }, { count: 1024 } ]\n`, `${B}instance_group [ { }, { count: 1 } ]\n`),
   row('profile-without-tensorrt', 'instance group m_0 of model m and platform onnxruntime_onnxspecifies profile field which is only supported for TensorRT models',
     'backend: "onnxruntime"\ninstance_group { kind: KIND_CPU profile: "1" }\n', 'backend: "onnxruntime"\ninstance_group { kind: KIND_CPU }\n'),
 

@@ -1,0 +1,136 @@
+/**
+ * What a load on this server refuses beyond Triton's own validation: a backend that wants the config otherwise, and features that this version
+ * cannot run. The checks are the load's own (`backends/`, `model/executable-config.ts`).
+ */
+import type { ConfigFix } from '../../contract/config-language.ts'
+import type { ModelConfig } from '../../contract/model-config.ts'
+import { identityConfigProblems } from '../../backends/identity/identity-config.ts'
+import { bfloat16Problems, sessionParameterProblems } from '../../backends/onnxruntime/session-parameters.ts'
+import { executableProblems } from '../../model/executable-config.ts'
+import type { ConfigProblem } from '../config-problem.ts'
+import { editsInTurn } from './edits-in-turn.ts'
+import type { EditStep } from './edits-in-turn.ts'
+import { otherFix, preferredFix, say } from './rule.ts'
+import type { ConfigRule, ConfigView, Finding } from './rule.ts'
+
+function fact(problem: ConfigProblem, name: string): string {
+  return String(problem.facts?.[name] ?? '')
+}
+
+/** Said once, however many kinds of model file there are. */
+function* distinct(view: ConfigView, problemsOf: (config: ModelConfig) => Iterable<ConfigProblem>): Generator<ConfigProblem> {
+  const said = new Set<string>()
+  for (const { config } of view.completions) {
+    for (const problem of problemsOf(config)) {
+      if (said.size === said.add(problem.text).size) continue
+      yield problem
+    }
+  }
+}
+
+const FEATURES_ZH: Readonly<Record<string, string>> = {
+  ensembles: '集成模型', 'models with the sequence batcher': '使用序列批处理的模型', 'decoupled models': '解耦模型', 'priority levels': '优先级', 'batch inputs': 'batch_input',
+  'batch outputs': 'batch_output', 'ragged batches': '不等长批次', 'custom operator libraries': '自定义算子库', 'repository agents': '模型库代理', 'execution accelerators': '执行加速器',
+}
+
+/** The config is no mistake, so it is a warning, as for a backend that is not installed. */
+const EXECUTABLE: ConfigRule = {
+  codes: ['not-executable-here'],
+  * check(view) {
+    if (view.context.backends === null) return // no server is known
+    for (const problem of distinct(view, executableProblems)) {
+      const [field, what] = [fact(problem, 'field'), fact(problem, 'what')]
+      yield {
+        code: 'not-executable-here', severity: 'warning', path: problem.path, serverText: problem.text,
+        message: say(`This version cannot run ${what} (${field}): the model loads only on a server that can.`, `本版本不能运行${FEATURES_ZH[what] ?? what}（${field}）：该模型只能在支持它的服务器上加载。`),
+      }
+    }
+  },
+}
+
+const COMPLETION_OFF: ConfigRule = {
+  codes: ['lists-must-be-written'],
+  * check({ config, normalized, context, modelName }) {
+    if (config === null || normalized?.backend !== 'onnxruntime' || context.isAutoCompleteOff !== true || (config.input.length > 0 && config.output.length > 0)) return
+    yield {
+      code: 'lists-must-be-written', severity: 'error', path: [],
+      serverText: `model '${modelName}' must list its inputs and outputs in config.pbtxt because the server runs with --disable-auto-complete-config`,
+      message: say('This server does not complete configs (--disable-auto-complete-config): input and output must both be written.',
+        '该服务器不会自动补全配置（--disable-auto-complete-config）：必须写明 input 和 output。'),
+    }
+  },
+}
+
+const BACKENDS_OWN: ConfigRule = {
+  codes: ['identity-tensor-name', 'identity-pairs', 'identity-type', 'identity-shape', 'parameter-not-a-number', 'bfloat16-tensor'],
+  * check(view) {
+    for (const problem of distinct(view, backendProblems)) {
+      yield { code: problem.code, severity: 'error', path: problem.path, serverText: problem.text, ...said(view, problem) }
+    }
+  },
+}
+
+function* backendProblems(config: ModelConfig): Generator<ConfigProblem> {
+  if (config.backend === 'identity') yield* identityConfigProblems(config)
+  if (config.backend !== 'onnxruntime') return
+  yield* bfloat16Problems(config)
+  yield* sessionParameterProblems(config)
+}
+
+function said(view: ConfigView, problem: ConfigProblem): Pick<Finding, 'message' | 'fixes'> {
+  switch (problem.code) {
+    case 'identity-tensor-name': return tensorName(view, problem)
+    case 'identity-pairs': return {
+      message: say(`The identity backend gives each input INPUT<n> back as OUTPUT<n>: inputs and outputs must be pairs (${fact(problem, 'inputs')} and ${fact(problem, 'outputs')}).`,
+        `identity 后端把每个输入 INPUT<n> 原样返回为 OUTPUT<n>：输入和输出必须成对（现有 ${fact(problem, 'inputs')} 个和 ${fact(problem, 'outputs')} 个）。`),
+      fixes: pairs(view),
+    }
+    case 'identity-type': return {
+      message: say(`The identity backend copies '${fact(problem, 'input')}' to '${fact(problem, 'output')}': their types must be equal.`, `identity 后端把 '${fact(problem, 'input')}' 复制到 '${fact(problem, 'output')}'：两者类型必须相同。`),
+      fixes: [preferredFix(`Set ${fact(problem, 'type')}`, `设为 ${fact(problem, 'type')}`, view.edit.setField(problem.path, fact(problem, 'type')))],
+    }
+    case 'identity-shape': return {
+      message: say(`The identity backend copies '${fact(problem, 'input')}' to '${fact(problem, 'output')}': their dims must be equal.`, `identity 后端把 '${fact(problem, 'input')}' 复制到 '${fact(problem, 'output')}'：两者 dims 必须相同。`),
+      fixes: [preferredFix(`Set dims: [ ${fact(problem, 'dims')} ]`, `设为 dims: [ ${fact(problem, 'dims')} ]`, view.edit.setField(problem.path, fact(problem, 'dims').split(', ').map(Number)))],
+    }
+    case 'bfloat16-tensor': return {
+      message: say(`'${fact(problem, 'tensor')}' is BF16, which this backend cannot pass on: export the model with FP16 or FP32.`, `'${fact(problem, 'tensor')}' 是 BF16，该后端无法传递：请把模型导出为 FP16 或 FP32。`),
+    }
+    default: return {
+      message: say(`'${fact(problem, 'key')}' is a number from 0 on, not "${fact(problem, 'value')}".`, `'${fact(problem, 'key')}' 应为不小于 0 的数，不能是 "${fact(problem, 'value')}"。`),
+      fixes: [otherFix('Remove the parameter', '删除该参数', view.edit.removeMapEntry(['parameters'], fact(problem, 'key')))],
+    }
+  }
+}
+
+/** By place, where that name is free. */
+function tensorName(view: ConfigView, problem: ConfigProblem): Pick<Finding, 'message' | 'fixes'> {
+  const [role, index] = problem.path
+  const name = `${fact(problem, 'prefix')}${String(index)}`
+  const isFree = view.config?.[role === 'output' ? 'output' : 'input'].every((tensor) => tensor.name !== name) ?? false
+  return {
+    message: say(`Tensors of the identity backend are named ${fact(problem, 'prefix')}<n>, not '${fact(problem, 'name')}'.`, `identity 后端的张量名称为 ${fact(problem, 'prefix')}<n>，不能是 '${fact(problem, 'name')}'。`),
+    fixes: isFree ? [preferredFix(`Rename to '${name}'`, `改名为 '${name}'`, view.edit.setField(problem.path, name))] : [],
+  }
+}
+
+/** Outputs become those of the inputs; where there are none, inputs those of the outputs. */
+function pairs(view: ConfigView): ConfigFix[] {
+  const { config } = view
+  if (config === null) return []
+  const [from, to] = config.input.length === 0 ? ['output', 'input'] as const : ['input', 'output'] as const
+  const nameOf = (name: string): string => name.replace(from.toUpperCase(), to.toUpperCase())
+  if (config[from].some(({ name }) => nameOf(name) === name)) return [] // names come first
+  const wanted = new Set(config[from].map(({ name }) => nameOf(name)))
+  const there = new Set<string>()
+  const surplus = config[to].flatMap(({ name }, index) => (wanted.has(name) && there.size < there.add(name).size ? [] : [index]))
+  const missing = config[from].filter(({ name }) => !there.has(nameOf(name)))
+  const steps: EditStep[] = [
+    ...surplus.toReversed().map((index): EditStep => (edit) => edit.removeItem([to], index)),
+    ...missing.map(({ name, data_type: type, dims }): EditStep => (edit) => edit.insertItem([to], Number.MAX_SAFE_INTEGER, { name: nameOf(name), data_type: type, dims: [...dims] })),
+  ]
+  const edits = editsInTurn(view, steps)
+  return edits.length === 0 ? [] : [preferredFix(`Make ${to} match ${from}`, `使 ${to} 与 ${from} 一致`, edits)]
+}
+
+export const LOADER_RULES: readonly ConfigRule[] = [EXECUTABLE, COMPLETION_OFF, BACKENDS_OWN]
