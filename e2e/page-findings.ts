@@ -1,0 +1,25 @@
+/** What journeys look for on whatever page is shown: accessibility findings, raw or cut-off text; and the switches that they look through. */
+import AxeBuilder from '@axe-core/playwright'
+import type { Page } from '@playwright/test'
+import { expect } from './console-fixture.ts'
+
+/** Theme and language, by the switches of the top bar. */
+export async function choose(page: Page, theme: string, language: string): Promise<void> {
+  await page.getByTestId('theme-switch').click()
+  await page.getByTestId(`theme-${theme}`).click()
+  await page.getByTestId('language-switch').click()
+  await page.getByTestId(`language-${language}`).click()
+  await expect(page.locator('html')).toHaveAttribute('lang', language)
+}
+
+/** What is wrong with the page as it stands; all findings of a run are reported together. `isStrict`: with accessibility findings of minor impact. */
+export async function findings(page: Page, where: string, isStrict = false): Promise<string[]> {
+  // Fluent's focus guards hand the focus on at once, so that a hidden element never holds it.
+  const { violations } = await new AxeBuilder({ page }).exclude('[data-tabster-dummy]').analyze()
+  const serious = violations.filter(({ impact }) => isStrict || impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `axe ${id}: ${nodes.map((node) => `${node.target.join(' ')} (${node.failureSummary?.split('\n')[1]?.trim() ?? ''})`).join(', ')}`)
+  const text = await page.locator('body').innerText()
+  const raw = text.match(/\{\{\w+\}\}|\bundefined\b|\bNaN\b|\[object Object\]/g) ?? []
+  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+  return [...serious, ...raw.map((match) => `raw text ${match}`), ...(overflow > 0 ? [`${overflow} px wider than the window`] : [])].map((finding) => `${where}: ${finding}`)
+}
