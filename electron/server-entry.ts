@@ -10,6 +10,7 @@ import type { MessageFromServer, MessageToServer, PortName, Ports, ServerStartAr
 
 const port = parentPort()
 let running: Promise<RunningServer> | null = null
+const stopping = new AbortController()
 
 port.on('message', ({ data }) => {
   const message = data as MessageToServer
@@ -27,6 +28,7 @@ async function start(given: ServerStartArguments): Promise<RunningServer> {
     const free = await availablePorts(wanted, (name, number) => canListen(number, addressOf(options, name)))
     const server = await startServer({ ...options, httpPort: free.http, grpcPort: free.grpc, metricsPort: free.metrics, consolePort: free.console }, {
       logs,
+      stopSignal: stopping.signal,
       // The window has the token; a link with it belongs into no log.
       announceLink: () => undefined,
     })
@@ -36,6 +38,7 @@ async function start(given: ServerStartArguments): Promise<RunningServer> {
     server.server.subscribe({ modelChanged: tellStatus, modelRemoved: tellStatus, statusChanged: tellStatus })
     return server
   } catch (error) {
+    if (wasStoppedWhileStarting(error)) throw error
     const isFinal = error instanceof ServerError && error.kind === 'INVALID_ARG'
     send({ kind: 'failed', reason: error instanceof Error ? error.message : String(error), isFinal })
     process.stderr.write(`${error instanceof Error ? error.stack ?? error.message : String(error)}\n`)
@@ -66,13 +69,18 @@ function addressOf(options: ServerOptions, name: PortName): string {
 }
 
 async function stop(): Promise<void> {
+  stopping.abort()
   try {
     await (await running)?.stop()
     process.exit(0)
-  } catch {
+  } catch (error) {
     // A start that failed or a drain that timed out has said so already.
-    process.exit(1)
+    process.exit(wasStoppedWhileStarting(error) ? 0 : 1)
   }
+}
+
+function wasStoppedWhileStarting(error: unknown): boolean {
+  return error instanceof ServerError && error.kind === 'CANCELLED'
 }
 
 function statusOf(server: RunningServer): ServingStatus {

@@ -38,12 +38,15 @@ export interface StartServerHooks {
   readonly logs?: LogHub
   /** Told the console's link to open, again each time a one-time link was used up. Default: it is logged. */
   readonly announceLink?: (url: string) => void
+  /** Aborted: whatever still starts is not wanted any more. */
+  readonly stopSignal?: AbortSignal
 }
 
 /**
  * The composition root (front ends that are off are not even loaded): builds every part by hand, loads what is to be loaded, then opens the front ends (the console first, so that
  * it can show the loading). When anything fails, what was started is stopped again.
- * @throws ServerError that names the port and the flag when a port is taken; INTERNAL `failed to load all models` with exitOnError
+ * @throws ServerError that names the port and the flag when a port is taken; INTERNAL `failed to load all models` with exitOnError; CANCELLED
+ *   when it was asked to stop while models loaded, and everything ended within the exit timeout
  */
 export async function startServer(options: ServerOptions, hooks: StartServerHooks = {}): Promise<RunningServer> {
   const logs = hooks.logs ?? new LogHub()
@@ -71,6 +74,7 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
     }
   }
   const stop = async () => {
+    server.interruptLoads()
     const deadline = Date.now() + options.exitTimeoutSeconds * 1000
     const remainingSeconds = () => Math.max(0, (deadline - Date.now()) / 1000)
     try {
@@ -80,6 +84,13 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
       for (const name of ['metrics', 'console'] as const) await frontends.get(name)?.stop(0)
     }
   }
+
+  const interrupted = new ServerError('CANCELLED', 'stopped while starting')
+  const stopRequested = new Promise<never>((_resolve, reject) => {
+    if (hooks.stopSignal?.aborted === true) reject(interrupted)
+    hooks.stopSignal?.addEventListener('abort', () => { reject(interrupted) }, { once: true })
+  })
+  stopRequested.catch(() => {})
 
   try {
     if (options.console) {
@@ -93,7 +104,7 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
         announceLink: hooks.announceLink ?? ((url) => { log.info(`Open the console at ${url}`) }),
       }))
     }
-    await server.start().catch((error: unknown) => {
+    await Promise.race([server.start(), stopRequested]).catch((error: unknown) => {
       if (options.exitOnError || toServerError(error).message !== 'failed to load all models') throw error
       log.error('failed to load all models, serving those that loaded because of --exit-on-error=false')
     })
@@ -105,6 +116,10 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
     if (options.allowHttp) await open('http', 'HTTPService', () => startHttpFrontend(common('http')))
     if (options.allowMetrics) await open('metrics', 'Metrics Service', () => startMetricsFrontend({ ...common('metrics'), intervalMilliseconds: options.metricsIntervalMilliseconds }))
   } catch (error) {
+    if (error === interrupted) {
+      await stop()
+      throw error
+    }
     await stop().catch((reason: unknown) => { log.error('could not stop cleanly', { error: toServerError(reason).message }) })
     throw error
   }

@@ -11,6 +11,7 @@ import type { LogHub, Logger } from './logger.ts'
 import type { ModelStatistics } from './metrics/model-statistics.ts'
 import { ServerSampler } from './metrics/server-sampler.ts'
 import type { Model } from './model/model.ts'
+import { ExitCountdown } from './model-repository/exit-countdown.ts'
 import { ModelLifecycle } from './model-repository/model-lifecycle.ts'
 import { ModelLoader } from './model-repository/model-loader.ts'
 import { findModel } from './model-repository/model-lookup.ts'
@@ -38,8 +39,6 @@ const EXTENSIONS = [
   'binary_tensor_data', 'parameters', 'statistics',
 ] as const
 
-const DRAIN_CHECK_NANOSECONDS = 1e9
-
 /** The inference server: one method per verb over the repository, the loaded models and their statistics. Knows no front end. */
 export class TritonInferenceServer implements InferenceServer {
   readonly controlMode: ModelControlMode
@@ -55,6 +54,7 @@ export class TritonInferenceServer implements InferenceServer {
   /** Counters of unloaded versions: their failure series stay on the metrics page. */
   readonly #formerStatistics = new Map<string, ModelStatistics>()
   #state: InferenceServer['state'] = 'STARTING'
+  #stopped: Promise<void> | null = null
 
   constructor({ options, registry, clock, logs }: TritonInferenceServerOptions) {
     this.controlMode = options.modelControlMode
@@ -224,26 +224,25 @@ export class TritonInferenceServer implements InferenceServer {
   /** Tells listeners that the server's status changed in a way only its owner knows (a front end opened). */
   announceStatus(): void { this.#notify((listener) => listener.statusChanged?.()) }
 
-  async stop(timeoutSeconds: number): Promise<void> {
-    if (this.#state === 'EXITING') return
+  /** Ends every load that did not finish; whoever asked for it is told that it is out-dated. */
+  interruptLoads(): void { this.#lifecycle.interruptLoads() }
+
+  stop(timeoutSeconds: number): Promise<void> {
+    this.#stopped ??= this.#stop(timeoutSeconds)
+    return this.#stopped
+  }
+
+  async #stop(timeoutSeconds: number): Promise<void> {
     this.#setState('EXITING')
-    await this.#poller.stop()
     this.#log.info('Waiting for in-flight requests to complete.')
-    let remaining = timeoutSeconds
-    let cancelTick = () => {}
-    const expired = new Promise<never>((_resolve, reject) => {
-      const tick = () => {
-        this.#logInflight(remaining)
-        if (remaining-- <= 0) reject(new ServerError('INTERNAL', 'Exit timeout expired. Exiting immediately.'))
-        else cancelTick = this.#clock.after(DRAIN_CHECK_NANOSECONDS, tick)
-      }
-      cancelTick = this.#clock.after(DRAIN_CHECK_NANOSECONDS, tick)
-    })
+    // Together: a look at the repositories waits for the loads that it began, and those end here.
+    const freed = Promise.all([this.#poller.stop(), this.#lifecycle.unloadAll()]).then(() => this.#registry.finalize())
+    const countdown = new ExitCountdown({ lifecycle: this.#lifecycle, clock: this.#clock, log: this.#log, timeoutSeconds })
     try {
-      await Promise.race([this.#lifecycle.unloadAll().then(() => this.#registry.finalize()), expired])
-      this.#log.info('All models are stopped, unloading models')
+      await Promise.race([freed, countdown.expired])
+      countdown.logEnd()
     } finally {
-      cancelTick()
+      countdown.cancel()
       this.#sampler.stop()
     }
   }
@@ -291,12 +290,6 @@ export class TritonInferenceServer implements InferenceServer {
   #modelStopped(model: Model): void {
     this.#sampler.remove(model.statistics)
     this.#formerStatistics.set(statisticsKey(model.statistics), model.statistics)
-  }
-
-  #logInflight(remainingSeconds: number): void {
-    const busy = this.#lifecycle.busyModels()
-    this.#log.info(`Timeout ${Math.max(0, remainingSeconds)}: Found ${busy.length} model versions that have in-flight inferences`)
-    for (const model of busy) this.#log.info(`Model '${model.name}' (version ${model.version}) has ${model.inflightCount} in-flight inferences`, { model: model.name })
   }
 
   #isExiting(): boolean { return this.#state === 'EXITING' }

@@ -14,17 +14,21 @@ const SIGNAL_NUMBERS = { SIGINT: 2, SIGTERM: 15, SIGHUP: 1 } as const
 export async function serve(options: ServerOptions): Promise<number> {
   const logs = new LogHub({ verboseLevel: options.logVerbose })
   logs.addSink((entry) => { process.stderr.write(`${formatLogEntry(entry)}\n`) })
-  const signalled = waitForSignal()
+  const stopping = new AbortController()
+  const signalled = waitForSignal((signal) => {
+    process.stderr.write(`Signal (${SIGNAL_NUMBERS[signal]}) received.\n`)
+    stopping.abort()
+  })
   let running
   try {
-    running = await startServer(options, { logs, announceLink: (url) => { process.stdout.write(`Console: ${url}\n`) } })
+    running = await startServer(options, { logs, stopSignal: stopping.signal, announceLink: (url) => { process.stdout.write(`Console: ${url}\n`) } })
   } catch (error) {
     const { kind, message } = toServerError(error)
+    if (kind === 'CANCELLED') return 0
     process.stderr.write(`error: creating server: ${kindWords(kind)} - ${message}\n`)
     return 1
   }
-  const signal = await signalled
-  process.stderr.write(`Signal (${SIGNAL_NUMBERS[signal]}) received.\n`)
+  await signalled
   try {
     await running.stop()
     return 0
@@ -40,14 +44,15 @@ function kindWords(kind: keyof typeof ERROR_KINDS): string {
 }
 
 /** The first signal that asks the server to stop; a second one ends the process at once. */
-function waitForSignal(): Promise<keyof typeof SIGNAL_NUMBERS> {
+function waitForSignal(onSignal: (signal: keyof typeof SIGNAL_NUMBERS) => void): Promise<void> {
   return new Promise((resolve) => {
     let isStopping = false
     for (const signal of Object.keys(SIGNAL_NUMBERS) as (keyof typeof SIGNAL_NUMBERS)[]) {
       process.on(signal, () => {
         if (isStopping) process.exit(1)
         isStopping = true
-        resolve(signal)
+        onSignal(signal)
+        resolve()
       })
     }
   })

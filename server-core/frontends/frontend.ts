@@ -26,6 +26,18 @@ export interface Frontend {
   stop(timeoutSeconds: number): Promise<void>
 }
 
+/**
+ * Says at once, and then once a second, what a front end that stops still waits for (Triton's `Timeout <n>: Found ...` lines).
+ * @returns ends it
+ */
+export function logDraining(log: Logger, timeoutSeconds: number, found: () => string): () => void {
+  let remaining = Math.ceil(timeoutSeconds)
+  const say = () => { log.info(`Timeout ${Math.max(0, remaining--)}: Found ${found()}`) }
+  say()
+  const timer = setInterval(say, 1000)
+  return () => { clearInterval(timer) }
+}
+
 /** `--http-max-input-size`: 64 MiB. */
 export const DEFAULT_MAX_INPUT_SIZE = 67_108_864
 

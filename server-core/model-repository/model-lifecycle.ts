@@ -62,6 +62,7 @@ export class ModelLifecycle {
   readonly #stopping = new Set<Promise<void>>()
   /** Loads that go on, those included that nobody waits for any more: each ends in a model or frees what it made. */
   readonly #unfinished = new Set<Promise<void>>()
+  #buildingCount = 0
   /** Models that answer their last requests. */
   readonly #leaving = new Set<Model>()
 
@@ -135,9 +136,19 @@ export class ModelLifecycle {
   }
 
   /** Versions with requests in flight, the leaving ones included. */
-  busyModels(): Model[] {
+  busyModels(): Model[] { return this.#liveModels().filter((model) => model.inflightCount > 0) }
+
+  /** Versions that serve or leave. */
+  get liveModelCount(): number { return this.#liveModels().length }
+  /** Versions that are being built, those included that nobody waits for any more. */
+  get unfinishedLoadCount(): number { return this.#buildingCount }
+
+  /** Out-dates every load that did not finish. */
+  interruptLoads(): void { this.#operations.outdateAll() }
+
+  #liveModels(): Model[] {
     const serving = [...this.records.values()].flatMap((record) => [...record.versions.values()].flatMap(({ model }) => (model === null ? [] : [model])))
-    return [...serving, ...this.#leaving].filter((model) => model.inflightCount > 0)
+    return [...serving, ...this.#leaving]
   }
 
   async #load(name: string, parameters: LoadParameters, operation: ModelOperation): Promise<void> {
@@ -248,7 +259,10 @@ export class ModelLifecycle {
     const discard = (model: Model) => model.stop()
     this.#enterStage(record, progress, name, 'waitingForSlot')
     try {
-      return await this.#unlessOutdated(this.#loadSlots.run(() => this.#unlessOutdated(this.#buildVersion(load, version), outdated, discard)), outdated, discard)
+      return await this.#unlessOutdated(this.#loadSlots.run(() => {
+        this.#buildingCount++
+        return this.#unlessOutdated(this.#buildVersion(load, version).finally(() => { this.#buildingCount-- }), outdated, discard)
+      }), outdated, discard)
     } finally {
       progress.leave(name)
     }

@@ -33,7 +33,7 @@ export interface ModelLoaderOptions {
 
 export interface LoadVersionOptions {
   /** Aborted: the version is not wanted any more; what was made of it is freed. */
-  readonly outdated: AbortSignal
+  readonly outdated?: AbortSignal
   readonly onStage: (kind: LoadStageKind, place?: StageInstance) => void
   readonly onInstancesChanged: () => void
 }

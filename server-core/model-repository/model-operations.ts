@@ -35,7 +35,7 @@ export class ModelOperations {
 
   /** Runs work that concerns all models: after every operation asked for before it (their loads are out-dated), before every later one. */
   async alone<T>(work: () => Promise<T>): Promise<T> {
-    this.#outdateAll()
+    this.outdateAll()
     const result = Promise.all([this.#gate, ...this.#tails.values()]).then(work)
     const gate = result.then(() => {}, () => {})
     this.#gate = gate
@@ -48,11 +48,12 @@ export class ModelOperations {
 
   /** Out-dates every load that did not finish, and waits for all operations. */
   async finishAll(): Promise<void> {
-    this.#outdateAll()
+    this.outdateAll()
     while (this.#tails.size > 0 || this.#gate !== null) await Promise.all([this.#gate, ...this.#tails.values()])
   }
 
-  #outdateAll(): void {
+  /** Out-dates every load that did not finish, and waits for none. */
+  outdateAll(): void {
     for (const open of this.#open.values()) for (const operation of open) operation.abort.abort()
   }
 }

@@ -3,7 +3,7 @@ import { type handleUnaryCall, logVerbosity, type Metadata, Server, ServerCreden
 import { ERROR_KINDS } from '../../contract/errors.ts'
 import type { Logger } from '../../logger.ts'
 import { ServerError, toServerError } from '../../server-error.ts'
-import { type Frontend, type FrontendOptions, listenError } from '../frontend.ts'
+import { type Frontend, type FrontendOptions, listenError, logDraining } from '../frontend.ts'
 import { type ApiCategory, type RestrictedApi, restrictionsByCategory } from '../restricted-api.ts'
 import { type CallEnvironment, PermissionDeniedError, UNARY_METHODS, type UnaryMethod } from './methods.ts'
 import { loadProtoServices } from './proto-services.ts'
@@ -40,13 +40,15 @@ export async function startGrpcFrontend(options: GrpcFrontendOptions): Promise<F
   grpc.addService(services.health, { Check: calls.health() })
   const port = await bind(grpc, address, options.port)
   log.verbose(1, 'gRPC service started', { address, port })
-  return { address, port, stop: (timeoutSeconds) => shutDown(grpc, timeoutSeconds) }
+  return { address, port, stop: (timeoutSeconds) => shutDown(grpc, timeoutSeconds, log, calls) }
 }
 
 class CallHandlers {
   readonly #environment: CallEnvironment
   readonly #restrictions: ReadonlyMap<ApiCategory, RestrictedApi>
   readonly #log: Logger
+  /** Calls that are not answered yet. */
+  callCount = 0
 
   constructor(options: GrpcFrontendOptions) {
     this.#log = options.log
@@ -61,10 +63,11 @@ class CallHandlers {
     return (call, callback) => {
       const controller = new AbortController()
       call.once('cancelled', () => { controller.abort() })
+      this.callCount++
       this.#run(method, call.request, call.metadata, controller.signal).then(
         (value) => { callback(null, value) },
         (error: unknown) => { callback(this.#statusOf(name, error)) },
-      )
+      ).finally(() => { this.callCount-- })
     }
   }
 
@@ -115,9 +118,11 @@ function bind(grpc: Server, address: string, port: number): Promise<number> {
 }
 
 /** New calls are refused, calls in flight are waited for, then connections are cut. */
-async function shutDown(grpc: Server, timeoutSeconds: number): Promise<void> {
+async function shutDown(grpc: Server, timeoutSeconds: number, log: Logger, calls: CallHandlers): Promise<void> {
+  const endLog = logDraining(log, timeoutSeconds, () => `${calls.callCount} gRPC service connections and inference handlers`)
   await new Promise<void>((resolve) => {
     const timer = setTimeout(() => { grpc.forceShutdown() }, timeoutSeconds * 1000)
     grpc.tryShutdown(() => { clearTimeout(timer); resolve() })
   })
+  endLog()
 }

@@ -29,6 +29,8 @@ export class ConnectionWatch {
     this.#checkMilliseconds = Math.max(1, Math.round(idleTimeoutMilliseconds / CHECKS_UNTIL_STUCK))
   }
 
+  get connectionCount(): number { return this.#connections.size }
+
   start(): void {
     this.#timer = setInterval(() => { this.#check() }, this.#checkMilliseconds)
     this.#timer.unref()
