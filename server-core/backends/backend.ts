@@ -35,6 +35,20 @@ export interface BackendInstanceContext {
   readonly index: number
   readonly kind: 'KIND_CPU' | 'KIND_GPU' | 'KIND_MODEL'
   readonly deviceId: number
+  /** Created and initialised, never given anything to execute. */
+  readonly isPassive?: boolean
+  /** Where the threads of the instance are to run. */
+  readonly hostPolicy?: HostPolicy
+}
+
+/** What `--host-policy` says for an instance. */
+export interface HostPolicy {
+  /** `instance_group.host_policy`, else `cpu`, `gpu_<id>` or `model`. */
+  readonly name: string
+  /** Processors that its threads may use, as taskset writes them (`0-3,8`); null: any. */
+  readonly cpuList: string | null
+  /** How many those are. */
+  readonly cpuCount: number
 }
 
 /** Steady-clock nanoseconds (process.hrtime.bigint() as number) of one execution. */
@@ -70,8 +84,8 @@ export interface BackendRequest {
   respond(outputs: readonly Tensor[], parameters?: Readonly<Record<string, ParameterValue>>): void
   /** The last answer is this error. */
   fail(error: Error): void
-  /** Decoupled models only: an answer that is not the last one. */
-  send(outputs: readonly Tensor[], parameters?: Readonly<Record<string, ParameterValue>>): void
+  /** Decoupled models only: an answer that is not the last one. A promise: whoever takes the answers has enough to do, wait before the next one. */
+  send(outputs: readonly Tensor[], parameters?: Readonly<Record<string, ParameterValue>>): void | Promise<void>
   /** Decoupled models only: an error that is not the last answer. */
   sendError(error: Error): void
   /** Decoupled models only: nothing more comes (the FINAL flag alone). */
@@ -95,12 +109,16 @@ export interface BackendModelInstance {
 export interface BackendModel {
   /** The config after completion by the backend. */
   readonly config: ModelConfig
+  /** Do instances run in threads of their own, which follow `hostPolicy`? */
+  readonly followsHostPolicy?: boolean
   initializeInstance(context: BackendInstanceContext): Promise<BackendModelInstance>
   finalize(): Promise<void>
 }
 
 export interface Backend {
   readonly name: string
+  /** TRITONBACKEND_BackendAttributeSetParallelModelInstanceLoading: instances of a model may be made at the same time. */
+  readonly createsInstancesInParallel?: boolean
   /** Once, on first use. */
   initialize?(context: BackendContext): Promise<void>
   finalize?(): Promise<void>

@@ -29,6 +29,15 @@ describe('parseServeArguments', () => {
     })
   })
 
+  it('reads the rate limiter and the host policies', () => {
+    expect(parse('--rate-limit=execution_count', '--rate-limit-resource=R1:10:0', '--rate-limit-resource=R2:5')).toMatchObject({
+      rateLimit: 'execution_count', rateLimitResources: [{ name: 'R1', count: 10, device: 0 }, { name: 'R2', count: 5, device: null }],
+    })
+    expect(parse('--host-policy=cpu,numa-node=0', '--host-policy=cpu,cpu-cores=0-3,8', '--host-policy=mine,cpu-cores=1').hostPolicies).toEqual({
+      cpu: { 'numa-node': '0', 'cpu-cores': '0-3,8' }, mine: { 'cpu-cores': '1' },
+    })
+  })
+
   it('reads restricted APIs', () => {
     expect(parse('--http-restricted-api=model-repository,health:x-key=secret').httpRestrictedApis).toEqual([{ categories: ['model-repository', 'health'], header: 'x-key', value: 'secret' }])
   })
@@ -46,6 +55,13 @@ describe('parseServeArguments', () => {
     ['no control mode', ['--model-control-mode=manual'], 'Bad option: "--model-control-mode".\ninvalid argument for --model-control-mode: expected none, poll or explicit, got: manual'],
     ['load without explicit mode', ['--load-model=a'], "Error: Use of '--load-model' requires setting '--model-control-mode=explicit' as well."],
     ['wildcard with others', ['--model-control-mode=explicit', '--load-model=*', '--load-model=a'], "Error: Wildcard model name '*' must be the ONLY startup model if specified at all."],
+    ['no rate limit', ['--rate-limit=on'], 'Bad option: "--rate-limit".\ninvalid argument for --rate-limit: expected off or execution_count, got: on'],
+    ['resource without a count', ['--rate-limit-resource=R1'], 'Bad option: "--rate-limit-resource".\n--rate-limit-resource option format is \'<resource_name>:<count>:<device>\' or \'<resource_name>:<count>\'. Got R1'],
+    ['resource of a named device', ['--rate-limit-resource=R1:2:gpu'], 'Bad option: "--rate-limit-resource".\n--rate-limit-resource option format is \'<resource_name>:<count>:<device>\' or \'<resource_name>:<count>\'. Got R1:2:gpu'],
+    ['host policy without a setting', ['--host-policy=cpu'], 'Bad option: "--host-policy".\n--host-policy option format is \'<policy name>,<setting>=<value>\'. Got cpu'],
+    ['unknown setting of a host policy', ['--host-policy=cpu,memory=1'], 'Bad option: "--host-policy".\n--host-policy knows the settings numa-node and cpu-cores, got: memory'],
+    ['processors in the wrong order', ['--host-policy=cpu,cpu-cores=3-1'], 'Bad option: "--host-policy".\n--host-policy cpu-cores expects processor numbers such as 0-3 or 0-3,8, got: 3-1'],
+    ['a name for a node', ['--host-policy=cpu,numa-node=first'], 'Bad option: "--host-policy".\n--host-policy numa-node expects a node number, got: first'],
     ['broken backend setting', ['--backend-config=onnxruntime'], 'Bad option: "--backend-config".\n--backend-config expects <backend>,<key>=<value> or <key>=<value>, got: onnxruntime'],
   ])('refuses: %s', (_name, args, message) => {
     expect(() => parse(...args)).toThrow(expect.objectContaining({ kind: 'INVALID_ARG', message }) as Error)

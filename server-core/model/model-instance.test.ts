@@ -51,7 +51,7 @@ async function setUp({ joins = true } = {}) {
   return { clock, backend, pool, instance, givenUp, statistics }
 }
 
-const settle = async () => { for (let turn = 0; turn < 5; turn++) await Promise.resolve() }
+const settle = async () => { for (let turn = 0; turn < 10; turn++) await Promise.resolve() }
 
 function payloadOf(...ids: string[]) { return payloadFrom(ids, false) }
 

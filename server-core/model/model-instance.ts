@@ -5,6 +5,7 @@ import type { ModelStatistics } from '../metrics/model-statistics.ts'
 import type { InflightRequest } from '../scheduling/inflight-request.ts'
 import type { InstancePool, PayloadRunner } from '../scheduling/instance-pool.ts'
 import type { Payload } from '../scheduling/payload.ts'
+import type { Admission } from '../scheduling/rate-limiter.ts'
 import { ServerError } from '../server-error.ts'
 
 export interface ModelInstanceOptions {
@@ -14,6 +15,10 @@ export interface ModelInstanceOptions {
   readonly backendModel: BackendModel
   readonly statistics: ModelStatistics
   readonly pool: InstancePool
+  /** Its place in the rate limiter; freed when the instance stops. */
+  readonly admission?: Admission | null
+  /** Run on each backend instance before it takes requests, also on one that replaces a dead one. */
+  readonly warmUp?: (instance: ModelInstance) => Promise<void>
   readonly clock: Clock
   readonly log: Logger
   readonly model: string
@@ -31,16 +36,23 @@ export const RESTART_DELAYS_SECONDS = [1, 2, 4, 8, 8] as const
 /** An instance that served this long is healthy again: the next death starts the back-off anew. */
 const HEALTHY_SECONDS = 60
 
-/** One executing copy of a model: takes batches from the pool one at a time, and is replaced with back-off when it dies. */
+/**
+ * One copy of a model: takes batches from the pool one at a time, and is replaced with back-off when it dies. A passive one never takes
+ * any. What kills the whole process (a crash in native code) is not survived here: the server process is restarted by who started it.
+ */
 export class ModelInstance implements PayloadRunner {
   readonly name: string
+  readonly admission: Admission | null
   readonly #options: ModelInstanceOptions
   #backend: BackendModelInstance | null = null
   #state: ModelInstanceState = 'STARTING'
   #restarts = 0
   #readySince = 0
   #cancelRestart: (() => void) | null = null
+  #starting: Promise<void> | null = null
   #running: Promise<void> | null = null
+  /** Ends the execution that goes on when the instance dies, whether or not its backend does. */
+  #abandonExecution: ((error: Error) => void) | null = null
   #trouble = ''
   #hasJoined = false
   /** Requests of a decoupled model whose execution is over and whose last answer is still to come. */
@@ -50,31 +62,63 @@ export class ModelInstance implements PayloadRunner {
   constructor(options: ModelInstanceOptions) {
     this.#options = options
     this.name = options.context.name
+    this.admission = options.admission ?? null
   }
 
+  get isPassive(): boolean { return this.#options.context.isPassive === true }
+  get kind(): BackendInstanceContext['kind'] { return this.#options.context.kind }
   get state(): ModelInstanceState { return this.#state }
   get signature(): string { return this.#options.signature }
   /** Why it does not run: the death that it recovers from, or that ended it; '' while it runs. */
   get trouble(): string { return this.#trouble }
 
-  /** Creates the backend's instance. It does not take work before `join`. */
+  /** Creates the backend's instance and warms it up. It does not take work before `join`. On failure nothing of it is left. */
   async start(): Promise<void> {
-    const instance = await this.#options.backendModel.initializeInstance(this.#options.context)
-    if (this.#state === 'STOPPED') {
+    this.#starting = this.#start()
+    try {
+      await this.#starting
+    } finally {
+      this.#starting = null
+    }
+  }
+
+  async #start(): Promise<void> {
+    const { backendModel, context, clock, warmUp } = this.#options
+    const instance = await backendModel.initializeInstance(context)
+    if (this.#isStopped()) {
       await instance.finalize()
       return
     }
     this.#backend = instance
+    const life: { death: Error | null } = { death: null }
+    instance.onDeath?.((error) => {
+      life.death ??= error
+      this.#died(instance, error)
+    })
+    try {
+      if (warmUp !== undefined && !this.isPassive) await warmUp(this)
+      // Dead before it ever was ready: as if it had not started.
+      if (life.death !== null && !this.#isStopped()) throw life.death
+    } catch (error) {
+      // While it stops, `stop` frees it.
+      if (this.#backend === instance && !this.#isStopped()) {
+        this.#backend = null
+        await instance.finalize()
+      }
+      throw error
+    }
+    if (this.#isStopped()) return
     this.#state = 'READY'
     this.#trouble = ''
-    this.#readySince = this.#options.clock.now()
-    instance.onDeath?.((error) => { this.#died(instance, error) })
+    this.#readySince = clock.now()
   }
 
-  /** Begins to take batches; one that died meanwhile does so once it runs again. */
+  #isStopped(): boolean { return this.#state === 'STOPPED' }
+
+  /** Begins to take batches; one that died meanwhile does so once it runs again, a passive one never. */
   join(): void {
     this.#hasJoined = true
-    if (this.#state === 'READY') this.#options.pool.add(this)
+    if (this.#state === 'READY' && !this.isPassive) this.#options.pool.add(this)
   }
 
   run(payload: Payload): Promise<void> {
@@ -87,11 +131,17 @@ export class ModelInstance implements PayloadRunner {
     this.#state = 'STOPPED'
     this.#options.pool.remove(this)
     this.#cancelRestart?.()
-    await this.#running
-    if (this.#open.size > 0) await new Promise<void>((resolve) => { this.#whenAllAnswered = resolve })
-    const backend = this.#backend
-    this.#backend = null
-    await backend?.finalize()
+    try {
+      // A start that fails now has freed what it made, and nobody waits for its reason.
+      await this.#starting?.catch(() => {})
+      await this.#running
+      if (this.#open.size > 0) await new Promise<void>((resolve) => { this.#whenAllAnswered = resolve })
+      const backend = this.#backend
+      this.#backend = null
+      await backend?.finalize()
+    } finally {
+      this.admission?.close()
+    }
   }
 
   async #execute(payload: Payload): Promise<void> {
@@ -104,7 +154,7 @@ export class ModelInstance implements PayloadRunner {
     let failure: Error | null = null
     try {
       if (this.#backend === null) throw new ServerError('UNAVAILABLE', `instance '${this.name}' is not running`)
-      times = await this.#backend.execute(requests)
+      times = await this.#executeOrDie(this.#backend, requests)
       this.#options.statistics.countExecution(batchSize, times, this.#options.clock.wallMilliseconds())
     } catch (error) {
       failure = error instanceof Error ? error : new Error(String(error))
@@ -117,6 +167,17 @@ export class ModelInstance implements PayloadRunner {
     }
   }
 
+  /** @throws the error of the backend, or of the instance's death: a backend that is dead may never come back from the call */
+  async #executeOrDie(backend: BackendModelInstance, requests: readonly InflightRequest[]): Promise<ExecutionTimes> {
+    const { promise: death, reject } = Promise.withResolvers<never>()
+    this.#abandonExecution = reject
+    try {
+      return await Promise.race([backend.execute(requests), death])
+    } finally {
+      this.#abandonExecution = null
+    }
+  }
+
   #keepOpen(request: InflightRequest): void {
     this.#open.add(request)
     request.whenOver(() => {
@@ -126,16 +187,19 @@ export class ModelInstance implements PayloadRunner {
   }
 
   #died(instance: BackendModelInstance, error: Error): void {
-    if (this.#backend !== instance || this.#state !== 'READY') return
+    if (this.#backend !== instance) return
     const { clock, log, model, version, pool } = this.#options
-    pool.remove(this)
     this.#backend = null
-    if (clock.now() - this.#readySince > HEALTHY_SECONDS * 1e9) this.#restarts = 0
     log.error('model instance died', { model, version, instance: this.name, error: error.message })
+    this.#abandonExecution?.(error)
     for (const request of [...this.#open]) request.settle({ kind: 'failure', error, reason: 'BACKEND' })
     instance.finalize().catch((reason: unknown) => {
       log.warning('could not free a dead model instance', { model, version, instance: this.name, error: String(reason) })
     })
+    // In every other state whoever starts or stops it goes on from here.
+    if (this.#state !== 'READY') return
+    pool.remove(this)
+    if (clock.now() - this.#readySince > HEALTHY_SECONDS * 1e9) this.#restarts = 0
     this.#restartLater(error)
   }
 

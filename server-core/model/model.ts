@@ -1,24 +1,29 @@
 import type { BackendModel, HostPolicy } from '../backends/backend.ts'
 import type { Clock } from '../clock.ts'
 import type { InferenceRequest, InferenceResponse, ModelMetadata, ParameterValue, Tensor, TensorMetadata } from '../contract/inference.ts'
+import type { EnsembleGraph } from '../contract/ensemble.ts'
 import type { ModelConfig, ModelInput, ModelInstanceGroup, ModelOutput, ModelVersionPolicy } from '../contract/model-config.ts'
 import type { InferenceCall, InferenceStreamHandlers, InferenceResult } from '../inference-server.ts'
 import type { Logger } from '../logger.ts'
 import type { ModelStatistics } from '../metrics/model-statistics.ts'
 import type { StageInstance } from '../model-repository/load-progress.ts'
 import { createScheduler } from '../scheduling/create-scheduler.ts'
+import type { FindEnsembleMember } from '../scheduling/ensemble-member.ts'
+import { EnsembleScheduler } from '../scheduling/ensemble-scheduler.ts'
 import { InflightRequest, type RequestOutcome } from '../scheduling/inflight-request.ts'
 import { InstancePool } from '../scheduling/instance-pool.ts'
 import { Payload } from '../scheduling/payload.ts'
 import type { RateLimiter } from '../scheduling/rate-limiter.ts'
+import { stoppingError } from '../scheduling/refusals.ts'
 import { ResponseOrder } from '../scheduling/response-order.ts'
 import type { Scheduler } from '../scheduling/scheduler.ts'
 import { ServerError, toServerError } from '../server-error.ts'
 import type { HostPolicies } from './host-policy.ts'
 import { expandGroups, resolveHostPolicies, type WantedInstance } from './instance-groups.ts'
 import { ModelInstance } from './model-instance.ts'
-import { protocolDataType, RequestValidator } from './request-validation.ts'
+import { protocolDataType, RequestValidator, type ValidatedRequest } from './request-validation.ts'
 import { ResponseCounter } from './response-counter.ts'
+import type { CachedResponse, ModelResponseCache, ResponseCache } from './response-cache.ts'
 import type { WarmUpSample } from './warm-up.ts'
 
 export interface ModelOptions {
@@ -26,6 +31,8 @@ export interface ModelOptions {
   /** Complete and normalised. */
   readonly config: ModelConfig
   readonly backendModel: BackendModel
+  /** Of an ensemble: where its steps run. Null: any other model. */
+  readonly findMember: FindEnsembleMember | null
   readonly labels: ReadonlyMap<string, readonly string[]>
   /** Run on each instance before it takes requests. */
   readonly warmUp: readonly WarmUpSample[]
@@ -37,8 +44,17 @@ export interface ModelOptions {
   readonly statistics: ModelStatistics
   readonly clock: Clock
   readonly log: Logger
+  /** Of the server; null or absent: it has none, and no response is cached whatever the config says. */
+  readonly responseCache?: ResponseCache | null
   /** Running instances changed outside a load. */
   readonly onInstancesChanged: () => void
+}
+
+/** What a lookup in the response cache leaves behind when it finds nothing. */
+interface CacheMiss {
+  readonly cache: ModelResponseCache
+  readonly key: string
+  readonly lookupNanoseconds: number
 }
 
 /** What whoever has instances made is told, and how it ends that early. */
@@ -63,13 +79,21 @@ export class Model {
   readonly #validator: RequestValidator
   readonly #pool: InstancePool
   readonly #scheduler: Scheduler
+  /** The scheduler of an ensemble, which has no instances; null: any other model. */
+  readonly #ensemble: EnsembleScheduler | null
   readonly #order: ResponseOrder | null
   #instances: ModelInstance[] = []
   #config: ModelConfig
   #nextIndex = 0
   #inflightCount = 0
   #drained: (() => void)[] = []
+  /** Requests of ensembles that have steps on this model, or may still begin one. */
+  #holds = 0
+  #letGo: (() => void)[] = []
   #deadReason: Error | null = null
+  #isStopping = false
+  /** Null: responses are not cached. */
+  readonly #responseCache: ModelResponseCache | null
 
   constructor(options: ModelOptions) {
     this.#options = options
@@ -79,8 +103,12 @@ export class Model {
     this.labels = options.labels
     this.statistics = options.statistics
     this.#validator = new RequestValidator(options.config)
+    const isCached = options.config.response_cache?.enable === true && !this.isDecoupled
+    this.#responseCache = isCached ? options.responseCache?.open(this.name, this.version) ?? null : null
+    options.statistics.hasResponseCache = this.#responseCache !== null
     this.#pool = new InstancePool(options.rateLimiter)
-    this.#scheduler = createScheduler(options.config, this.#pool, options.clock)
+    this.#ensemble = options.findMember === null ? null : this.#createEnsemble(options.findMember)
+    this.#scheduler = this.#ensemble ?? createScheduler(options.config, this.#pool, options.clock)
     this.#order = options.config.dynamic_batching?.preserve_ordering === true ? new ResponseOrder() : null
   }
 
@@ -271,9 +299,11 @@ export class Model {
   submit(request: InferenceRequest, requestStart: number, handlers: InferenceStreamHandlers): InferenceCall {
     const valid = this.#validator.validate(request)
     if (this.#deadReason !== null) throw this.#deadError(this.#deadReason)
-    if (this.#pool.instanceCount === 0 && this.#executing.length === 0) {
+    if (this.#ensemble === null && this.#pool.instanceCount === 0 && this.#executing.length === 0) {
       throw new ServerError('UNAVAILABLE', `model '${this.name}' version ${this.version} has passive instances only, which never execute. Add an instance_group without passive`)
     }
+    const lookedUp = this.#responseCache === null ? null : this.#lookUp(this.#responseCache, request, valid, requestStart, handlers)
+    if (lookedUp === 'answered') return { cancel: () => {} }
     let isWaiting = true
     const inTurn = this.#order?.take() ?? ((deliver: () => void) => { deliver() })
     const counter = this.isDecoupled ? new ResponseCounter(this.statistics, this.#options.clock) : null
@@ -302,15 +332,17 @@ export class Model {
       },
       onPartial: (answer) => {
         counter?.count('error' in answer ? 'fail' : 'success')
+        let wait: void | Promise<void> = undefined
         inTurn(() => {
           if ('error' in answer) handlers.onError(toServerError(answer.error))
-          else handlers.onResponse(this.#response(request, answer.outputs, answer.parameters))
+          else wait = handlers.onResponse(this.#response(request, answer.outputs, answer.parameters))
         }, false)
+        return wait
       },
       onSettled: (outcome, settled) => {
         leaveQueue()
         if (settled.isExecuting) counter?.countEnd(outcome)
-        const deliver = () => { this.#deliver(request, settled, outcome, handlers) }
+        const deliver = () => { this.#deliver(request, settled, outcome, handlers, lookedUp) }
         inTurn(deliver, true)
       },
     })
@@ -327,14 +359,41 @@ export class Model {
     return { cancel: () => { if (!inflight.isSettled) this.#scheduler.cancel(inflight) } }
   }
 
-  /** New requests are refused from now on; resolves when the last one was answered and everything is freed. */
+  /** Ensembles keep the models of their steps serving while a request is under way. Returns what lets go again, to be called once. */
+  hold(): () => void {
+    this.#holds++
+    return () => {
+      this.#holds--
+      if (this.#holds > 0) return
+      const letGo = this.#letGo
+      this.#letGo = []
+      for (const resolve of letGo) resolve()
+    }
+  }
+
+  /** Steps, edges and timings; null: no ensemble. */
+  ensembleGraph(): EnsembleGraph | null { return this.#ensemble?.graph() ?? null }
+
+  #createEnsemble(findMember: FindEnsembleMember): EnsembleScheduler {
+    const { config, version, clock, log, statistics } = this.#options
+    return new EnsembleScheduler({
+      config, version, findMember, clock, log,
+      onExecuted: (batchSize, times) => { statistics.countExecution(batchSize, times, clock.wallMilliseconds()) },
+      onFailed: (durationNanoseconds) => { statistics.countFailureAgain('OTHER', durationNanoseconds) },
+    })
+  }
+
+  /** New requests are refused from now on (steps of ensemble requests under way are not); resolves when the last one was answered and everything is freed. */
   async stop(): Promise<void> {
+    if (this.#holds > 0) await new Promise<void>((resolve) => { this.#letGo.push(resolve) })
+    this.#isStopping = true
     this.#scheduler.stopAccepting()
     if (this.#inflightCount > 0) await new Promise<void>((resolve) => { this.#drained.push(resolve) })
     await this.#free()
   }
 
   async #free(): Promise<void> {
+    this.#responseCache?.close()
     const results = await Promise.allSettled(this.#instances.map((instance) => instance.stop()))
     this.#instances = []
     results.push(...await Promise.allSettled([this.#options.backendModel.finalize()]))
@@ -345,7 +404,45 @@ export class Model {
     }
   }
 
-  #deliver(request: InferenceRequest, inflight: InflightRequest, outcome: RequestOutcome, handlers: InferenceStreamHandlers): void {
+  /** Answers a request from the cache; what it costs to find nothing is counted with the response. @throws ServerError when the model stops */
+  #lookUp(cache: ModelResponseCache, request: InferenceRequest, valid: ValidatedRequest, requestStart: number, handlers: InferenceStreamHandlers): CacheMiss | 'answered' {
+    if (this.#isStopping) throw stoppingError(request.id)
+    const { clock } = this.#options
+    const lookupStart = clock.now()
+    const key = cache.keyOf(valid.inputs)
+    const found = cache.lookup(key)
+    const lookupEnd = clock.now()
+    if (found === null) return { cache, key, lookupNanoseconds: lookupEnd - lookupStart }
+    const deliver = () => {
+      const requestEnd = clock.now()
+      this.statistics.countCacheHit({ requestStart, queueStart: lookupStart, lookupStart, lookupEnd, requestEnd })
+      handlers.onDone({
+        response: this.#response(request, found.outputs, found.parameters),
+        timing: {
+          queueNanoseconds: 0, computeInputNanoseconds: 0, computeInferNanoseconds: 0, computeOutputNanoseconds: 0,
+          totalNanoseconds: requestEnd - requestStart, batchSize: valid.batchSize,
+        },
+      })
+    }
+    if (this.#order === null) deliver()
+    else this.#order.take()(deliver, true)
+    return 'answered'
+  }
+
+  #insertInCache({ cache, key, lookupNanoseconds }: CacheMiss, response: CachedResponse): void {
+    const { clock, log } = this.#options
+    const insertStart = clock.now()
+    const result = cache.insert(key, response)
+    if (result === 'closed' || result === 'exists') return
+    this.statistics.countCacheMiss(lookupNanoseconds + clock.now() - insertStart)
+    if (result === 'tooLarge') {
+      log.error(`Failed to insert key [${key}] into response cache: the response is larger than the whole cache. Give it more bytes with --cache-config=local,size=<bytes>`, {
+        model: this.name, version: this.version,
+      })
+    }
+  }
+
+  #deliver(request: InferenceRequest, inflight: InflightRequest, outcome: RequestOutcome, handlers: InferenceStreamHandlers, missed: CacheMiss | null): void {
     const requestEnd = this.#options.clock.now()
     if (outcome.kind === 'failure') {
       this.statistics.countFailure(outcome.reason, requestEnd - inflight.requestStart)
@@ -357,22 +454,18 @@ export class Model {
     this.statistics.countSuccess({
       requestStart: inflight.requestStart, queueStart: inflight.queueStart, requestEnd, batchSize: inflight.batchSize, times,
     })
+    if (missed !== null && outputs !== null) this.#insertInCache(missed, { outputs, parameters: outcome.parameters })
     this.#leave()
-    if (outputs === null) {
-      handlers.onDone(null)
-      return
+    const timing = {
+      queueNanoseconds: Math.max(0, times.executeStart - inflight.queueStart),
+      computeInputNanoseconds: Math.max(0, times.computeStart - times.executeStart),
+      computeInferNanoseconds: Math.max(0, times.computeEnd - times.computeStart),
+      computeOutputNanoseconds: Math.max(0, times.executeEnd - times.computeEnd),
+      totalNanoseconds: requestEnd - inflight.requestStart,
+      batchSize: executedBatchSize,
     }
-    handlers.onDone({
-      response: this.#response(request, outputs, outcome.parameters),
-      timing: {
-        queueNanoseconds: Math.max(0, times.executeStart - inflight.queueStart),
-        computeInputNanoseconds: Math.max(0, times.computeStart - times.executeStart),
-        computeInferNanoseconds: Math.max(0, times.computeEnd - times.computeStart),
-        computeOutputNanoseconds: Math.max(0, times.executeEnd - times.computeEnd),
-        totalNanoseconds: requestEnd - inflight.requestStart,
-        batchSize: executedBatchSize,
-      },
-    })
+    handlers.onTiming?.(timing)
+    handlers.onDone(outputs === null ? null : { response: this.#response(request, outputs, outcome.parameters), timing })
   }
 
   #response(request: InferenceRequest, outputs: readonly Tensor[], parameters: Readonly<Record<string, ParameterValue>>): InferenceResponse {

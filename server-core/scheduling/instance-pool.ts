@@ -1,28 +1,42 @@
 import { Fifo } from './fifo.ts'
 import type { Payload } from './payload.ts'
+import type { Admission, RateLimiter } from './rate-limiter.ts'
 
 /** What can run a batch: a model instance. */
 export interface PayloadRunner {
+  /** Its place in the rate limiter of the pool, where that has one. */
+  readonly admission?: Admission | null
   /** Runs the batch and settles its requests. Never rejects. */
   run(payload: Payload): Promise<void>
 }
 
 /**
  * The ready queue of one model: payloads wait here, free instances take the oldest. A payload bound to one runner waits for that one, and
- * comes before those that anyone may take. An instance enters with `add` and is busy while it runs; `remove` takes a dead one out.
+ * comes before those that anyone may take. An instance enters with `add` and is busy while it runs; `remove` takes a dead one out. With
+ * a rate limiter a free instance that has something to run asks there first; the payload stays here, and may grow, until it is admitted.
  */
 export class InstancePool {
+  readonly #limiter: RateLimiter | null
   readonly #idle: PayloadRunner[] = []
   readonly #members = new Set<PayloadRunner>()
+  /** Those that run a payload; one that left and came back meanwhile is among them too. */
+  readonly #running = new Set<PayloadRunner>()
   readonly #ready = new Fifo<Payload>()
   readonly #bound = new Map<PayloadRunner, Fifo<Payload>>()
+  #isOffering = false
   /** The scheduler's hook: a payload was taken or an instance became free. */
   onCapacity: () => void = () => {}
   /** The scheduler's hook: a runner entered, or left with the payloads that were bound to it and that nobody will run now. */
   onMembership: (change: { readonly added: PayloadRunner } | { readonly removed: PayloadRunner; readonly orphans: readonly Payload[] }) => void = () => {}
 
+  constructor(limiter: RateLimiter | null = null) { this.#limiter = limiter }
+
   get instanceCount(): number { return this.#members.size }
-  get hasIdle(): boolean { return this.#idle.length > 0 }
+  /** Is there an instance that waits for work, and none that already waits for an instance? */
+  get hasIdle(): boolean {
+    if (this.#limiter === null) return this.#idle.length > 0
+    return this.#idle.filter((runner) => this.boundCount(runner) === 0).length > this.#ready.length
+  }
   get readyCount(): number { return this.#ready.length }
   /** Payloads that wait for this one runner. */
   boundCount(runner: PayloadRunner): number { return this.#bound.get(runner)?.length ?? 0 }
@@ -31,66 +45,111 @@ export class InstancePool {
   /** A free runner enters; one that is in the pool stays as it is. */
   add(runner: PayloadRunner): void {
     if (this.#members.has(runner)) return
+    if (this.#limiter !== null && !runner.admission) throw new Error('an instance without a place in the rate limiter cannot enter')
     this.#members.add(runner)
     this.onMembership({ added: runner })
+    if (this.#running.has(runner)) return
     this.#release(runner)
+    this.#limiter?.admit()
   }
 
   /** An idle instance leaves at once; a busy one does not come back when its batch is done. */
   remove(runner: PayloadRunner): void {
     if (!this.#members.delete(runner)) return
-    const index = this.#idle.indexOf(runner)
-    if (index >= 0) this.#idle.splice(index, 1)
+    this.#leaveIdle(runner)
+    runner.admission?.withdraw()
     const orphans = this.#bound.get(runner)?.takeAll() ?? []
     this.#bound.delete(runner)
     this.onMembership({ removed: runner, orphans })
+    // Whoever waited behind it for a resource may go on.
+    this.#limiter?.admit()
   }
 
   /** Hands a payload to an idle instance, or keeps it until one is free. */
   offer(payload: Payload): void {
-    if (payload.runner !== null) {
-      this.#offerBound(payload, payload.runner)
+    if (payload.runner !== null && !this.#members.has(payload.runner)) throw new Error('a payload is bound to an instance that is not in the pool')
+    if (this.#limiter !== null) {
+      this.#enqueue(payload)
+      this.#isOffering = true
+      this.#askForAdmission()
+      this.#limiter.admit()
+      this.#isOffering = false
       return
     }
-    const runner = this.#idle.shift()
-    if (runner === undefined) this.#ready.push(payload)
+    const runner = payload.runner === null ? this.#idle.shift() : this.#leaveIdle(payload.runner)
+    if (runner === undefined) this.#enqueue(payload)
     else this.#start(runner, payload)
   }
 
   /** Payloads that no instance took; they are the caller's now. */
   takeReady(): Payload[] {
-    return [...[...this.#bound.values()].flatMap((bound) => bound.takeAll()), ...this.#ready.takeAll()]
+    const taken = [...[...this.#bound.values()].flatMap((bound) => bound.takeAll()), ...this.#ready.takeAll()]
+    if (this.#limiter !== null) {
+      this.#askForAdmission()
+      this.#limiter.admit()
+    }
+    return taken
   }
 
-  #offerBound(payload: Payload, runner: PayloadRunner): void {
-    if (!this.#members.has(runner)) throw new Error('a payload is bound to an instance that is not in the pool')
-    const index = this.#idle.indexOf(runner)
-    if (index >= 0) {
-      this.#idle.splice(index, 1)
-      this.#start(runner, payload)
+  #enqueue(payload: Payload): void {
+    if (payload.runner === null) {
+      this.#ready.push(payload)
       return
     }
-    let bound = this.#bound.get(runner)
+    let bound = this.#bound.get(payload.runner)
     if (bound === undefined) {
       bound = new Fifo()
-      this.#bound.set(runner, bound)
+      this.#bound.set(payload.runner, bound)
     }
     bound.push(payload)
   }
 
   #release(runner: PayloadRunner): void {
     if (!this.#members.has(runner)) return
-    const payload = this.#bound.get(runner)?.shift() ?? this.#ready.shift()
-    if (payload !== undefined) this.#start(runner, payload)
-    else this.#idle.push(runner)
+    if (this.#limiter !== null) {
+      this.#idle.push(runner)
+      this.#askForAdmission()
+    } else {
+      const payload = this.#next(runner)
+      if (payload !== undefined) this.#start(runner, payload)
+      else this.#idle.push(runner)
+    }
     this.onCapacity()
+  }
+
+  #next(runner: PayloadRunner): Payload | undefined { return this.#bound.get(runner)?.shift() ?? this.#ready.shift() }
+
+  /** Those that could run something wait in the limiter, the others do not. */
+  #askForAdmission(): void {
+    for (const runner of this.#idle) {
+      if (this.#ready.length > 0 || this.boundCount(runner) > 0) runner.admission?.request(() => { this.#admitted(runner) })
+      else runner.admission?.withdraw()
+    }
+  }
+
+  #admitted(runner: PayloadRunner): void {
+    const payload = this.#next(runner)
+    if (payload === undefined) throw new Error('an instance without anything to run was admitted')
+    this.#leaveIdle(runner)
+    this.#start(runner, payload)
+    this.#askForAdmission()
+    if (!this.#isOffering) this.onCapacity()
+  }
+
+  #leaveIdle(runner: PayloadRunner): PayloadRunner | undefined {
+    const index = this.#idle.indexOf(runner)
+    return index < 0 ? undefined : this.#idle.splice(index, 1)[0]
   }
 
   #start(runner: PayloadRunner, payload: Payload): void {
     payload.isTaken = true
+    this.#running.add(runner)
     void runner.run(payload).then(() => {
+      this.#running.delete(runner)
+      runner.admission?.release()
       payload.onExecuted?.()
       this.#release(runner)
+      this.#limiter?.admit()
     })
   }
 }
