@@ -25,10 +25,12 @@ export interface InferenceResult {
 
 /** What the caller of a request that may be answered several times hears. Called in the order of the answers, never after `onDone`. */
 export interface InferenceStreamHandlers {
-  /** Decoupled models: an answer that is not the last one. */
-  onResponse(response: InferenceResponse): void
+  /** Decoupled models: an answer that is not the last one. A promise asks whoever makes the answers to wait for it before the next one. */
+  onResponse(response: InferenceResponse): void | Promise<void>
   /** Decoupled models: an error that is not the last answer. */
   onError(error: ServerError): void
+  /** What a request that succeeded took; just before `onDone`. */
+  onTiming?(timing: InferenceTiming): void
   /** Exactly once, last. Null: nothing more came (the FINAL flag alone). */
   onDone(end: InferenceResult | null | ServerError): void
 }
@@ -64,6 +66,13 @@ export interface ModelMetricsSnapshot {
   readonly computeOutputDurationMicroseconds: number
   readonly pendingRequestCount: number
   readonly loadDurationSeconds: number
+  /** Absent: the response cache is not on for this model. */
+  readonly cache?: {
+    readonly hits: number
+    readonly misses: number
+    readonly hitDurationMicroseconds: number
+    readonly missDurationMicroseconds: number
+  }
   /** False after an unload: only the failure series stay on the page. */
   readonly isLoaded: boolean
 }

@@ -11,6 +11,7 @@ import type { LogHub, Logger } from './logger.ts'
 import type { ModelStatistics } from './metrics/model-statistics.ts'
 import { ServerSampler } from './metrics/server-sampler.ts'
 import type { Model } from './model/model.ts'
+import { ResponseCache } from './model/response-cache.ts'
 import { ExitCountdown } from './model-repository/exit-countdown.ts'
 import { ModelLifecycle } from './model-repository/model-lifecycle.ts'
 import { ModelLoader } from './model-repository/model-loader.ts'
@@ -19,7 +20,7 @@ import { requestedModelName } from './model-repository/model-name.ts'
 import { indexEntries, sortedVersions, summaryOf, UNLOADED_REASON, type ModelRecord } from './model-repository/model-record.ts'
 import { ModelRepository } from './model-repository/model-repository.ts'
 import { RepositoryPoller } from './model-repository/repository-poller.ts'
-import type { ServerOptions } from './options.ts'
+import { responseCacheByteSize, type ServerOptions } from './options.ts'
 import { RateLimiter } from './scheduling/rate-limiter.ts'
 import { ServerError, toServerError } from './server-error.ts'
 
@@ -64,10 +65,12 @@ export class TritonInferenceServer implements InferenceServer {
     this.#log = logs.logger('server')
     this.#repositoryLog = logs.logger('model-repository')
     this.#sampler = new ServerSampler({ clock, onSample: (sample) => { this.#notify((listener) => listener.sampled?.(sample)) } })
+    const cacheByteSize = responseCacheByteSize(options)
     this.#lifecycle = new ModelLifecycle({
       repository: new ModelRepository(options.modelRepositories, this.#repositoryLog),
       loader: new ModelLoader({
         registry, disableAutoComplete: options.disableAutoCompleteConfig, hostPolicies: options.hostPolicies, clock, logs,
+        responseCache: cacheByteSize === 0 ? null : new ResponseCache(cacheByteSize),
         rateLimiter: options.rateLimit === 'off' ? null : new RateLimiter(options.rateLimitResources),
       }),
       loadThreadCount: options.modelLoadThreadCount,
@@ -168,10 +171,9 @@ export class TritonInferenceServer implements InferenceServer {
     await this.#lifecycle.load(model, parameters)
   }
 
-  /** No model of this version has dependents: ensembles are refused at load. */
-  async unloadModel(name: string, _unloadDependents = false): Promise<void> {
+  async unloadModel(name: string, unloadDependents = false): Promise<void> {
     const model = this.#controlledModel(name)
-    await this.#lifecycle.unload(model)
+    await this.#lifecycle.unload(model, unloadDependents)
   }
 
   isDecoupled(name: string, version: string): boolean {
@@ -250,7 +252,7 @@ export class TritonInferenceServer implements InferenceServer {
   async #loadStartupModels(): Promise<number> {
     const all = this.#sortedRecords().map((record) => record.name)
     const names = this.controlMode !== 'explicit' ? all : this.#options.loadModels.includes('*') ? all : [...new Set(this.#options.loadModels)]
-    const results = await Promise.allSettled(names.map((name) => this.#lifecycle.load(requestedModelName(name))))
+    const results = await this.#lifecycle.loadMany(names.map((name) => requestedModelName(name)))
     return results.filter((result) => result.status === 'rejected').length
   }
 

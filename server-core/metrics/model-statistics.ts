@@ -70,6 +70,15 @@ export interface SuccessfulRequest {
   readonly times: ExecutionTimes
 }
 
+/** Steady nanoseconds. */
+export interface CacheHit {
+  readonly requestStart: number
+  readonly queueStart: number
+  readonly lookupStart: number
+  readonly lookupEnd: number
+  readonly requestEnd: number
+}
+
 /**
  * Everything that is counted about one model version, counted once: the statistics extension, `/metrics` and the per-second samples are
  * three views on it. Requests refused before or at enqueue are counted nowhere; each request of a batch is charged the whole batch's
@@ -81,6 +90,8 @@ export class ModelStatistics {
   readonly metricTags: Readonly<Record<string, string>>
   pending = 0
   loadDurationSeconds = 0
+  /** The model's responses are cached: it has cache metrics. */
+  hasResponseCache = false
   readonly #success = new Duration()
   readonly #fail = new Duration()
   readonly #queue = new Duration()
@@ -90,7 +101,9 @@ export class ModelStatistics {
   readonly #batches = new Map<number, BatchDurations>()
   readonly #responses: ResponseDurations[] = []
   readonly #failures = { REJECTED: 0, CANCELED: 0, BACKEND: 0, OTHER: 0 }
-  readonly #microseconds = { request: 0, queue: 0, computeInput: 0, computeInfer: 0, computeOutput: 0 }
+  readonly #cacheHit = new Duration()
+  readonly #cacheMiss = new Duration()
+  readonly #microseconds = { request: 0, queue: 0, computeInput: 0, computeInfer: 0, computeOutput: 0, cacheHit: 0, cacheMiss: 0 }
   #lastInference = 0
   #inferenceCount = 0
   #executionCount = 0
@@ -133,10 +146,42 @@ export class ModelStatistics {
     window.latency[bucket] = (window.latency[bucket] ?? 0) + 1
   }
 
+  /** A request that the response cache answered: a success without inference or execution. */
+  countCacheHit({ requestStart, queueStart, lookupStart, lookupEnd, requestEnd }: CacheHit): void {
+    const total = requestEnd - requestStart
+    const queue = lookupStart - queueStart
+    this.#success.add(total)
+    this.#queue.add(queue)
+    this.#cacheHit.add(lookupEnd - lookupStart)
+    const sums = this.#microseconds
+    sums.request += wholeMicroseconds(total)
+    sums.queue += wholeMicroseconds(queue)
+    sums.cacheHit += wholeMicroseconds(lookupEnd - lookupStart)
+    const window = this.#window
+    window.success++
+    window.queue += Math.max(0, queue)
+    const bucket = latencyBucketIndex(total)
+    window.latency[bucket] = (window.latency[bucket] ?? 0) + 1
+  }
+
+  /** Looking up in vain and inserting: time of the request that its success did not count yet. */
+  countCacheMiss(nanoseconds: number): void {
+    this.#cacheMiss.add(nanoseconds)
+    this.#success.add(nanoseconds, 0)
+    this.#microseconds.request += wholeMicroseconds(nanoseconds)
+    this.#microseconds.cacheMiss += wholeMicroseconds(nanoseconds)
+  }
+
   countFailure(reason: FailureReason, durationNanoseconds: number): void {
     this.#fail.add(durationNanoseconds)
     this.#failures[reason]++
     this.#window.failure++
+  }
+
+  /** Triton counts a failed ensemble request twice in its statistics and metrics; the samples behind the charts count it once. */
+  countFailureAgain(reason: FailureReason, durationNanoseconds: number): void {
+    this.#fail.add(durationNanoseconds)
+    this.#failures[reason]++
   }
 
   /** Once per execution. `batchSize`: total of the batch. */
@@ -171,7 +216,6 @@ export class ModelStatistics {
   }
 
   entry(): ModelStatisticsEntry {
-    const none = { count: 0, ns: 0 }
     const batches: InferBatchStatistics[] = [...this.#batches].sort(([a], [b]) => a - b).map(([batchSize, durations]) => ({
       batch_size: batchSize, compute_input: durations.input.value, compute_infer: durations.infer.value, compute_output: durations.output.value,
     }))
@@ -183,7 +227,7 @@ export class ModelStatistics {
       execution_count: this.#executionCount,
       inference_stats: {
         success: this.#success.value, fail: this.#fail.value, queue: this.#queue.value, compute_input: this.#computeInput.value,
-        compute_infer: this.#computeInfer.value, compute_output: this.#computeOutput.value, cache_hit: none, cache_miss: none,
+        compute_infer: this.#computeInfer.value, compute_output: this.#computeOutput.value, cache_hit: this.#cacheHit.value, cache_miss: this.#cacheMiss.value,
       },
       response_stats: Object.fromEntries(this.#responses.map((response, index) => [String(index), response.value])),
       batch_stats: batches,
@@ -208,6 +252,9 @@ export class ModelStatistics {
       computeOutputDurationMicroseconds: sums.computeOutput,
       pendingRequestCount: this.pending,
       loadDurationSeconds: this.loadDurationSeconds,
+      ...(this.hasResponseCache ? {
+        cache: { hits: this.#cacheHit.count, misses: this.#cacheMiss.count, hitDurationMicroseconds: sums.cacheHit, missDurationMicroseconds: sums.cacheMiss },
+      } : {}),
       isLoaded,
     }
   }

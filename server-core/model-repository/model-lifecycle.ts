@@ -5,7 +5,9 @@ import type { LoadStageKind, ModelLoadReport } from '../contract/repository.ts'
 import type { LoadParameters } from '../inference-server.ts'
 import type { Logger } from '../logger.ts'
 import type { Model } from '../model/model.ts'
+import { readModelConfigJson } from '../model-config/json-config.ts'
 import { ServerError, toServerError } from '../server-error.ts'
+import { EnsembleDependencies, memberNames } from './ensemble-dependencies.ts'
 import { LoadProgress, type StageInstance } from './load-progress.ts'
 import { openLoadSource, type LoadSource } from './load-source.ts'
 import type { ModelDirectory, VersionDirectory } from './model-directory.ts'
@@ -56,6 +58,7 @@ export class ModelLifecycle {
   readonly #options: ModelLifecycleOptions
   readonly #operations = new ModelOperations()
   readonly #loadSlots: Semaphore
+  readonly #ensembles: EnsembleDependencies
   /** One scan at a time: the last one asked for says what there is. */
   readonly #scans = new Semaphore(1)
   #looks = 0
@@ -70,6 +73,21 @@ export class ModelLifecycle {
     this.#options = options
     this.#repository = options.repository
     this.#loadSlots = new Semaphore(options.loadThreadCount)
+    this.#ensembles = new EnsembleDependencies({
+      records: this.records,
+      log: options.log,
+      look: async (name) => { await this.#look(name) },
+      membersOfOverride: (name, parameters) => this.#membersOfOverride(name, parameters),
+      loadOne: (name, parameters, isStale) => this.#loadOne(name, parameters, isStale),
+      unloadOne: (name) => this.#operations.run(name, 'unload', true, async () => { this.#unload(name) }),
+      onInvalid: (name, reason) => {
+        const record = this.records.get(name)
+        if (record === undefined) return
+        record.pollError = reason
+        options.log.error(reason, { model: name })
+        this.#changed(record)
+      },
+    })
   }
 
   get repository(): ModelRepository { return this.#repository }
@@ -98,18 +116,25 @@ export class ModelLifecycle {
   }
 
   /**
-   * Loads or reloads a model. An unmodified model that is READY stays as it is.
+   * Loads or reloads a model, before it what the steps of an ensemble name, after it the ensembles that name it. An unmodified model that is READY
+   * stays as it is.
    * @throws ServerError INTERNAL when no version could be tried, INVALID_ARG with a line per failed version
    */
-  async load(name: string, parameters: LoadParameters = {}): Promise<void> {
+  async load(name: string, parameters: LoadParameters = {}): Promise<void> { await this.#ensembles.load(name, parameters) }
+
+  /** Loads many models after a scan, each after what its steps name. @returns one result a name */
+  async loadMany(names: readonly string[]): Promise<PromiseSettledResult<void>[]> { return this.#ensembles.loadMany(names) }
+
+  async #loadOne(name: string, parameters: LoadParameters, isStale: () => boolean): Promise<void> {
     const isOverride = parameters.config !== undefined || (parameters.files?.size ?? 0) > 0
-    await this.#operations.run(name, 'load', isOverride, (operation) => this.#load(name, parameters, operation))
+    await this.#operations.run(name, 'load', isOverride, (operation) => this.#load(name, parameters, operation, isStale))
   }
 
-  /** Begins to unload a model; resolves when its versions take no more requests. */
-  async unload(name: string): Promise<void> {
-    await this.#operations.run(name, 'unload', true, async () => { this.#unload(name) })
-  }
+  /**
+   * Begins to unload a model; resolves when its versions take no more requests. Ensembles that need it leave first.
+   * @param withMembers also the models that only this ensemble needed
+   */
+  async unload(name: string, withMembers = false): Promise<void> { await this.#ensembles.unload(name, withMembers) }
 
   /** Unloads everything and waits until it is gone. */
   async unloadAll(): Promise<void> {
@@ -131,6 +156,7 @@ export class ModelLifecycle {
   }
 
   async #unloadAndWait(): Promise<void> {
+    this.#ensembles.forgetAll()
     for (const name of [...this.records.keys()]) this.#unload(name)
     while (this.#stopping.size > 0) await Promise.all(this.#stopping)
   }
@@ -151,7 +177,7 @@ export class ModelLifecycle {
     return [...serving, ...this.#leaving]
   }
 
-  async #load(name: string, parameters: LoadParameters, operation: ModelOperation): Promise<void> {
+  async #load(name: string, parameters: LoadParameters, operation: ModelOperation, isStale: () => boolean): Promise<void> {
     const isNew = !this.records.has(name)
     const { log } = this.#options
     let source: LoadSource | null = null
@@ -160,7 +186,7 @@ export class ModelLifecycle {
     try {
       source = await this.#locate(name, parameters)
       const record = this.#record(name)
-      if (isUnchanged(record, source, parameters)) {
+      if (isUnchanged(record, source, parameters) && !isStale()) {
         record.pollError = ''
         return
       }
@@ -199,16 +225,24 @@ export class ModelLifecycle {
   }
 
   async #loadVersions(load: Load): Promise<void> {
-    const { record, source, config, parameters, operation } = load
+    const { record, source, parameters, operation } = load
     const { log } = this.#options
+    this.#ensembles.noteValidity(record.name, null)
     const fail = (text: string, cause?: unknown) => new ServerError('INVALID_ARG', `load failed for model '${record.name}': ${text}\n`, { cause })
-    const { chosen, missing } = chooseVersions(source.directory.versions.map((version) => version.version), config.version_policy)
+    const { chosen, missing } = chooseVersions(source.directory.versions.map((version) => version.version), load.config.version_policy)
     for (const version of missing) log.error(`version ${version} is specified for model '${record.name}', but the version directory is not present`, { model: record.name })
     if (chosen.length === 0) {
       const text = `at least one version must be available under the version policy of model '${record.name}'`
-      record.pollError = text
-      log.error(text, { model: record.name })
+      this.#noteInvalid(record, text)
       throw fail(text)
+    }
+    let { config } = load
+    try {
+      if (config.ensemble_scheduling !== undefined) config = this.#ensembles.complete(config)
+    } catch (error) {
+      const { message } = toServerError(error)
+      this.#noteInvalid(record, message)
+      throw fail(message, error)
     }
     const directories = source.directory.versions.filter((version) => chosen.includes(version.version))
     const kept = directories.flatMap((version) => keptModel(record, source, config, version) ?? [])
@@ -219,7 +253,7 @@ export class ModelLifecycle {
       if (known?.model !== null && known !== undefined) known.reason = ''
       else record.versions.set(String(version), { state: 'LOADING', reason: '', model: null })
     }
-    const results = await Promise.allSettled(wanted.map((version) => this.#loadVersion(load, version)))
+    const results = await Promise.allSettled(wanted.map((version) => this.#loadVersion({ ...load, config }, version)))
     const loaded = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
     const failures = results.flatMap((result, index) => (result.status === 'rejected' ? [{ version: String(wanted[index]?.version), error: toServerError(result.reason) }] : []))
     if (!operation.outdated.aborted && failures.length === 0) failures.push(...await this.#updateInPlace(load, kept))
@@ -280,6 +314,7 @@ export class ModelLifecycle {
           outdated,
           onStage: (kind, place) => { this.#enterStage(record, progress, name, kind, place) },
           onInstancesChanged: () => { this.#changed(record) },
+          findMember: (member, memberVersion) => this.#ensembles.find(member, memberVersion),
         })
       } catch (error) {
         if (outdated.aborted) throw error
@@ -311,6 +346,13 @@ export class ModelLifecycle {
       })
       this.#unfinished.add(settled)
     })
+  }
+
+  /** The model as a whole cannot be loaded: no version is tried. */
+  #noteInvalid(record: ModelRecord, text: string): void {
+    record.pollError = text
+    this.#options.log.error(text, { model: record.name })
+    this.#ensembles.noteValidity(record.name, text)
   }
 
   /** Puts the reason beside the version and answers its part of the load's error text. */
@@ -392,10 +434,26 @@ export class ModelLifecycle {
   }
 
   async #locate(name: string, parameters: LoadParameters): Promise<LoadSource> {
+    return openLoadSource(name, await this.#look(name), parameters)
+  }
+
+  /** One name on the disk; null when no repository lists it. */
+  async #look(name: string): Promise<RepositoryEntry | null> {
     const look = ++this.#looks
     const entry = await this.#repository.find(name)
     if (entry !== null) await this.#setEntry(this.#record(name), entry, look)
-    return openLoadSource(name, entry, parameters)
+    return entry
+  }
+
+  /** What the steps of a config that comes with the load call name; null: none comes, or it cannot be read, which the load reports. */
+  async #membersOfOverride(name: string, { config }: LoadParameters): Promise<readonly string[] | null> {
+    if (config === undefined) return null
+    try {
+      return memberNames(readModelConfigJson(config))
+    } catch (error) {
+      this.#options.log.verbose(1, 'config override cannot be read', { model: name, error: toServerError(error).message })
+      return null
+    }
   }
 
   async #setEntry(record: ModelRecord, entry: RepositoryEntry, look: number): Promise<void> {
@@ -418,8 +476,8 @@ export class ModelLifecycle {
   /** What the config says without loading; null where it cannot be read, which a load then reports. */
   async #describe(directory: ModelDirectory): Promise<ModelRecord['description']> {
     try {
-      const { backend, platform, max_batch_size } = await this.#options.loader.readConfig(directory)
-      return { backend, platform, maxBatchSize: max_batch_size }
+      const config = await this.#options.loader.readConfig(directory)
+      return { backend: config.backend, platform: config.platform, maxBatchSize: config.max_batch_size, members: memberNames(config) }
     } catch (error) {
       this.#options.log.verbose(1, 'config of a model cannot be read', { model: directory.name, error: toServerError(error).message })
       return null

@@ -9,6 +9,7 @@ import { checkExecutable } from '../model/executable-config.ts'
 import { Model, type InstanceSteps } from '../model/model.ts'
 import type { HostPolicies } from '../model/host-policy.ts'
 import { isParallelLoadingAsked } from '../model/instance-groups.ts'
+import type { ResponseCache } from '../model/response-cache.ts'
 import { readWarmUpSamples } from '../model/warm-up.ts'
 import { firstInNameOrder, inferBackend } from '../model-config/infer-backend.ts'
 import { readModelConfigJson } from '../model-config/json-config.ts'
@@ -16,7 +17,9 @@ import { normalizeInstanceGroups, normalizeModelConfig } from '../model-config/n
 import { emptyModelConfig, readModelConfig } from '../model-config/read-config.ts'
 import { validateModelConfig } from '../model-config/validate.ts'
 import type { RateLimiter } from '../scheduling/rate-limiter.ts'
+import type { FindEnsembleMember } from '../scheduling/ensemble-member.ts'
 import { ServerError } from '../server-error.ts'
+import { loadEnsemble } from './ensemble-loader.ts'
 import { readLabelFiles } from './label-files.ts'
 import type { StageInstance } from './load-progress.ts'
 import type { ModelDirectory, VersionDirectory } from './model-directory.ts'
@@ -27,6 +30,8 @@ export interface ModelLoaderOptions {
   /** Shared by all models; null: `--rate-limit=off`. */
   readonly rateLimiter: RateLimiter | null
   readonly hostPolicies: HostPolicies
+  /** Of the server; null or absent: none. */
+  readonly responseCache?: ResponseCache | null
   readonly clock: Clock
   readonly logs: LogHub
 }
@@ -36,6 +41,8 @@ export interface LoadVersionOptions {
   readonly outdated?: AbortSignal
   readonly onStage: (kind: LoadStageKind, place?: StageInstance) => void
   readonly onInstancesChanged: () => void
+  /** The model of an ensemble's step. */
+  readonly findMember: FindEnsembleMember
 }
 
 /** Turns a model directory into running models: reads, completes and checks the config, then builds one `Model` a version. */
@@ -64,6 +71,7 @@ export class ModelLoader {
     const { registry, clock, logs, disableAutoComplete } = this.#options
     const started = clock.now()
     checkExecutable(config)
+    if (config.ensemble_scheduling !== undefined) return loadEnsemble({ directory, config, version: String(version.version), ...options, ...this.#options })
     const backend = await registry.find(config.backend)
     const grouped = normalizeInstanceGroups(config, { gpuCount: 0 })
     options.onStage('initializingModel')
@@ -82,12 +90,14 @@ export class ModelLoader {
       const completed = normalizeModelConfig(backendModel.config)
       validateModelConfig(completed, { checkInputsAndOutputs: true })
       checkExecutable(completed)
+      this.#warnOfMissingCache(completed)
       const statistics = new ModelStatistics(directory.name, String(version.version), completed.metric_tags)
       model = new Model({
-        version: String(version.version), config: completed, backendModel, statistics, clock,
+        version: String(version.version), config: completed, backendModel, findMember: null, statistics, clock,
         labels: await readLabelFiles(completed, directory.path),
         warmUp: await readWarmUpSamples(completed, directory.path),
         rateLimiter: this.#options.rateLimiter,
+        responseCache: this.#options.responseCache ?? null,
         hostPolicies: this.#options.hostPolicies,
         createsInstancesInParallel: backend.createsInstancesInParallel === true || isParallelLoadingAsked(),
         log: logs.logger('model-instance'),
@@ -109,6 +119,15 @@ export class ModelLoader {
   async updateInstances(model: Model, config: ModelConfig, steps: InstanceSteps): Promise<void> {
     const { instance_group } = normalizeInstanceGroups(config, { gpuCount: 0 })
     await model.updateInstances(instance_group, config.version_policy, steps)
+  }
+
+  /** Both the server and the model must want the cache; Triton says nothing where only the model does. */
+  #warnOfMissingCache(config: ModelConfig): void {
+    if (config.response_cache?.enable !== true || this.#options.responseCache !== null) return
+    this.#options.logs.logger('model-lifecycle').warning(
+      `model '${config.name}' enables response_cache, but the server has no response cache: its responses are not cached. Start the server with --cache-config=local,size=<bytes>`,
+      { model: config.name },
+    )
   }
 
   async #readGivenConfig(directory: ModelDirectory, configJson: string | undefined): Promise<ModelConfig> {

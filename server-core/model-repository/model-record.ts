@@ -21,6 +21,8 @@ export interface ModelDescription {
   readonly backend: string
   readonly platform: string
   readonly maxBatchSize: number
+  /** Models that the steps of an ensemble name; empty: no ensemble. */
+  readonly members: readonly string[]
 }
 
 /** What was loaded: compared with the disk to tell a modified model, and freed at unload. */
@@ -91,6 +93,7 @@ export function indexEntries(record: ModelRecord, readyOnly: boolean): ModelInde
 export function summaryOf(record: ModelRecord): ModelSummary {
   const serving = highestReady(record)
   const config: ModelConfig | null = serving?.config ?? null
+  const isEnsemble = config?.ensemble_scheduling !== undefined
   const directory = directoryOf(record)
   const { state, reason } = overallState(record)
   return {
@@ -101,8 +104,8 @@ export function summaryOf(record: ModelRecord): ModelSummary {
     state,
     reason,
     versions: versionSummaries(record, directory),
-    instanceCount: serving?.instanceCount ?? null,
-    runsOn: serving?.runsOn ?? null,
+    instanceCount: isEnsemble ? null : serving?.instanceCount ?? null,
+    runsOn: isEnsemble ? null : serving?.runsOn ?? null,
     changedAt: record.changedAt,
     stage: record.load?.current ?? null,
     lastLoad: record.lastLoad,

@@ -18,6 +18,8 @@ export function isUnchanged(record: ModelRecord, source: LoadSource, parameters:
 
 /** The running model of a version that needs no reload: only the instances or the version policy differ from what was loaded. */
 export function keptModel(record: ModelRecord, source: LoadSource, config: ModelConfig, version: VersionDirectory): Model | null {
+  // What an ensemble runs on may have changed; it has no instances that could be kept.
+  if (config.ensemble_scheduling !== undefined) return null
   const old = record.source
   const model = record.versions.get(String(version.version))?.model ?? null
   if (old === null || model === null || model.trouble !== '' || old.overrideDirectory !== null || source.overrideDirectory !== null) return null

@@ -17,9 +17,7 @@ export function* executableProblems(config: ModelConfig): Generator<ConfigProble
     code: 'not-executable-here', kind: 'UNSUPPORTED', path: field.split('.'), facts: { field, what },
     text: `model '${config.name}' sets ${field}: this version cannot run ${what}. Remove the field or serve the model with a version that can`,
   })
-  if (config.ensemble_scheduling !== undefined || config.platform === 'ensemble') yield cannot('ensemble_scheduling', 'ensembles')
   if (config.sequence_batching !== undefined) yield cannot('sequence_batching', 'models with the sequence batcher')
-  if (config.model_transaction_policy?.decoupled === true) yield cannot('model_transaction_policy.decoupled', 'decoupled models')
   if (config.batch_input.length > 0) yield cannot('batch_input', 'batch inputs')
   if (config.batch_output.length > 0) yield cannot('batch_output', 'batch outputs')
   const ragged = config.input.findIndex((input) => input.allow_ragged_batch)

@@ -54,7 +54,7 @@ export interface InflightRequestFields {
   /** Of a decoupled model: may be answered several times, also after its execution. */
   readonly isDecoupled?: boolean
   readonly isNull?: boolean
-  readonly onPartial?: (answer: PartialAnswer, request: InflightRequest) => void
+  readonly onPartial?: (answer: PartialAnswer, request: InflightRequest) => void | Promise<void>
   readonly onSettled: (outcome: RequestOutcome, request: InflightRequest) => void
   /** Told when the request leaves the queue for an instance. */
   readonly onExecuting?: () => void
@@ -146,9 +146,11 @@ export class InflightRequest implements BackendRequest {
     this.#end({ outputs: null, parameters: {} })
   }
 
-  send(outputs: readonly Tensor[], parameters: Readonly<Record<string, ParameterValue>> = {}): void { this.#sendPartial({ outputs, parameters }) }
+  send(outputs: readonly Tensor[], parameters: Readonly<Record<string, ParameterValue>> = {}): void | Promise<void> {
+    return this.#sendPartial({ outputs, parameters })
+  }
 
-  sendError(error: Error): void { this.#sendPartial({ error }) }
+  sendError(error: Error): void { void this.#sendPartial({ error }) }
 
   updateState(state: Tensor): void {
     if (this.isNull) return
@@ -209,11 +211,11 @@ export class InflightRequest implements BackendRequest {
     })
   }
 
-  #sendPartial(answer: PartialAnswer): void {
+  #sendPartial(answer: PartialAnswer): void | Promise<void> {
     this.#requireDecoupled()
     if (this.#isSettled) return
     this.#requireOpen()
-    if (!this.isNull) this.#fields.onPartial?.(answer, this)
+    return this.isNull ? undefined : this.#fields.onPartial?.(answer, this)
   }
 
   #requireOpen(): void {
