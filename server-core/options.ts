@@ -18,6 +18,10 @@ export interface ServerOptions {
   readonly modelLoadThreadCount: number
   /** How often a version that fails to load is tried again. */
   readonly modelLoadRetryCount: number
+  /** `--cache-config=<cache>,<setting>=<value>`: cache name to settings. Only the cache `local` exists, with the setting `size` (bytes). */
+  readonly cacheConfig: Readonly<Record<string, Readonly<Record<string, string>>>>
+  /** `--response-cache-byte-size`, deprecated: the size of the cache `local`; 0: not given. */
+  readonly responseCacheByteSize: number
   /** `--backend-config=<backend>,<key>=<value>`: backend name ('' for all) to settings. */
   readonly backendConfig: Readonly<Record<string, Readonly<Record<string, string>>>>
   /** `execution_count`: instances wait for the resources of their `rate_limiter`. */
@@ -67,6 +71,8 @@ export const DEFAULT_SERVER_OPTIONS: ServerOptions = Object.freeze({
   disableAutoCompleteConfig: false,
   modelLoadThreadCount: 4,
   modelLoadRetryCount: 0,
+  cacheConfig: {},
+  responseCacheByteSize: 0,
   backendConfig: {},
   rateLimit: 'off',
   rateLimitResources: [],
@@ -107,5 +113,27 @@ export function serverOptions(given: Partial<ServerOptions>): ServerOptions {
   if (options.loadModels.includes('*') && options.loadModels.length > 1) {
     throw new RangeError("Wildcard model name '*' must be the ONLY startup model if specified at all.")
   }
+  if (options.responseCacheByteSize > 0 && Object.keys(options.cacheConfig).length > 0) {
+    throw new RangeError('Incompatible flags --response-cache-byte-size and --cache-config both provided. Please provide one or the other.')
+  }
+  checkCacheConfig(options.cacheConfig)
   return Object.freeze(options)
+}
+
+/** Bytes of the response cache; 0: there is none. */
+export function responseCacheByteSize({ cacheConfig, responseCacheByteSize }: Pick<ServerOptions, 'cacheConfig' | 'responseCacheByteSize'>): number {
+  return Number(cacheConfig['local']?.['size'] ?? responseCacheByteSize)
+}
+
+/** @throws RangeError */
+function checkCacheConfig(config: ServerOptions['cacheConfig']): void {
+  for (const [name, settings] of Object.entries(config)) {
+    if (name !== 'local') throw new RangeError(`--cache-config: unable to find cache '${name}'. This server has the cache 'local': --cache-config=local,size=<bytes>`)
+    const unknown = Object.keys(settings).find((setting) => setting !== 'size')
+    if (unknown !== undefined) throw new RangeError(`--cache-config: the cache 'local' has no setting '${unknown}', only size (bytes)`)
+    const size = settings['size']
+    if (size === undefined || !/^\d+$/.test(size) || !Number.isSafeInteger(Number(size)) || Number(size) === 0) {
+      throw new RangeError(`--cache-config: the cache 'local' needs its size in bytes as a whole number above 0 (--cache-config=local,size=1048576), got: ${size ?? 'none'}`)
+    }
+  }
 }

@@ -68,6 +68,8 @@ export const SERVE_FLAGS: readonly Flag[] = [
   { names: ['--strict-model-config'], value: '', help: 'Deprecated: true is --disable-auto-complete-config', set: (draft, text, flag) => { draft.disableAutoCompleteConfig = parseBoolean(text, flag) } },
   integer('--model-load-thread-count', 'modelLoadThreadCount', 'Model versions that load at the same time'),
   integer('--model-load-retry-count', 'modelLoadRetryCount', 'How often a model version that fails to load is tried again'),
+  { names: ['--cache-config'], value: '<cache>,<setting>=<value>', help: 'Response cache: local,size=<bytes>; may be given once a setting', set: setCacheConfig },
+  integer('--response-cache-byte-size', 'responseCacheByteSize', 'Deprecated: --cache-config=local,size=<bytes>'),
   { names: ['--backend-config'], value: '<backend>,<key>=<value>', help: 'Setting of one backend, or of all (<key>=<value>); may be given several times', set: setBackendConfig },
   { names: ['--rate-limit'], value: 'off|execution_count', help: 'Let instances wait for the resources of their rate_limiter, those with the fewest executions first (off)', set: setRateLimit },
   { names: ['--rate-limit-resource'], value: '<name>:<count>[:<device>]', help: 'How much of a resource there is (the largest demand of an instance); may be given several times', set: addRateLimitResource },
@@ -100,6 +102,12 @@ function setControlMode(draft: Draft, text: string): void {
     throw new ServerError('INVALID_ARG', `Bad option: "--model-control-mode".\ninvalid argument for --model-control-mode: expected none, poll or explicit, got: ${text}`)
   }
   draft.modelControlMode = text
+}
+
+function setCacheConfig(draft: Draft, text: string, flag: string): void {
+  const [, cache, setting, value] = /^([^,=]+),([^=]+)=(.*)$/.exec(text) ?? []
+  if (cache === undefined || setting === undefined || value === undefined) throw new ServerError('INVALID_ARG', `Bad option: "${flag}".\n${flag} expects <cache>,<setting>=<value>, got: ${text}`)
+  draft.cacheConfig = { ...draft.cacheConfig, [cache]: { ...draft.cacheConfig[cache], [setting]: value } }
 }
 
 function setBackendConfig(draft: Draft, text: string, flag: string): void {

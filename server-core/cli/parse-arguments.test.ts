@@ -29,6 +29,18 @@ describe('parseServeArguments', () => {
     })
   })
 
+  it('reads the response cache, setting by setting, and its deprecated size', () => {
+    expect(parse('--cache-config=local,size=1048576').cacheConfig).toEqual({ local: { size: '1048576' } })
+    expect(parse('--response-cache-byte-size', '4096').responseCacheByteSize).toBe(4096)
+    const refused = (...args: string[]) => { try { parse(...args) } catch (error) { return (error as Error).message } return 'taken' }
+    expect(refused('--cache-config=local,size=10', '--response-cache-byte-size=10')).toBe('Error: Incompatible flags --response-cache-byte-size and --cache-config both provided. Please provide one or the other.')
+    expect(refused('--cache-config=local')).toBe('Bad option: "--cache-config".\n--cache-config expects <cache>,<setting>=<value>, got: local')
+    expect(refused('--cache-config=redis,host=h')).toContain("unable to find cache 'redis'")
+    expect(refused('--cache-config=local,size=10', '--cache-config=local,ttl=3')).toContain("no setting 'ttl'")
+    expect(refused('--cache-config=local,size=many')).toContain('got: many')
+    expect(refused('--cache-config=local,size=0')).toContain('got: 0')
+  })
+
   it('reads the rate limiter and the host policies', () => {
     expect(parse('--rate-limit=execution_count', '--rate-limit-resource=R1:10:0', '--rate-limit-resource=R2:5')).toMatchObject({
       rateLimit: 'execution_count', rateLimitResources: [{ name: 'R1', count: 10, device: 0 }, { name: 'R2', count: 5, device: null }],

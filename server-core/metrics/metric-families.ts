@@ -63,13 +63,29 @@ const MODEL_FAMILIES: readonly ModelFamily[] = [
   { name: 'nv_model_load_duration_secs', type: 'gauge', help: 'Model load time in seconds', value: (model) => model.loadDurationSeconds },
 ]
 
+/** Only models with the response cache have these. */
+const CACHE_FAMILIES: readonly (Omit<ModelFamily, 'value'> & { readonly value: (cache: NonNullable<ModelMetricsSnapshot['cache']>) => number })[] = [
+  { name: 'nv_cache_num_hits_per_model', type: 'counter', help: 'Number of cache hits per model', value: (cache) => cache.hits },
+  { name: 'nv_cache_num_misses_per_model', type: 'counter', help: 'Number of cache misses per model', value: (cache) => cache.misses },
+  {
+    name: 'nv_cache_hit_duration_per_model', type: 'counter', help: 'Total cache hit duration per model, in microseconds',
+    value: (cache) => cache.hitDurationMicroseconds,
+  },
+  {
+    name: 'nv_cache_miss_duration_per_model', type: 'counter', help: 'Total cache miss (insert+lookup) duration per model, in microseconds',
+    value: (cache) => cache.missDurationMicroseconds,
+  },
+]
+
 /** @returns the whole page, Prometheus text format 0.0.4 */
 export function metricsPage(models: readonly ModelMetricsSnapshot[], cpu: CpuMetrics): string {
   const loaded = models.filter((model) => model.isLoaded)
+  const cached = loaded.filter((model) => model.cache !== undefined)
   return [
     modelFamily(SUCCESS_FAMILY, loaded),
     failureFamily(models),
     ...MODEL_FAMILIES.map((family) => modelFamily(family, loaded)),
+    ...CACHE_FAMILIES.map((family) => modelFamily({ ...family, value: ({ cache }) => (cache === undefined ? 0 : family.value(cache)) }, cached)),
     gauge('nv_cpu_utilization', 'CPU utilization rate [0.0 - 1.0]', cpu.utilization),
     gauge('nv_cpu_memory_total_bytes', 'CPU total memory (RAM), in bytes', cpu.memoryTotalBytes),
     gauge('nv_cpu_memory_used_bytes', 'CPU used memory (RAM), in bytes', cpu.memoryUsedBytes),

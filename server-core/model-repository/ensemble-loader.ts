@@ -5,6 +5,7 @@ import type { LogHub } from '../logger.ts'
 import { ModelStatistics } from '../metrics/model-statistics.ts'
 import type { HostPolicies } from '../model/host-policy.ts'
 import { Model } from '../model/model.ts'
+import type { ResponseCache } from '../model/response-cache.ts'
 import { ensembleSteps } from '../model-config/validate-ensemble-members.ts'
 import { validateModelConfig } from '../model-config/validate.ts'
 import type { FindEnsembleMember } from '../scheduling/ensemble-member.ts'
@@ -20,6 +21,7 @@ export interface EnsembleLoad {
   readonly findMember: FindEnsembleMember
   readonly onInstancesChanged: () => void
   readonly rateLimiter: RateLimiter | null
+  readonly responseCache?: ResponseCache | null
   readonly hostPolicies: HostPolicies
   readonly clock: Clock
   readonly logs: LogHub
@@ -27,11 +29,11 @@ export interface EnsembleLoad {
 
 /** Builds a version of an ensemble: it has no backend and no instances. The load duration stays 0, as Triton's metric has it. */
 export async function loadEnsemble(load: EnsembleLoad): Promise<Model> {
-  const { config, version, findMember, clock, logs, rateLimiter, hostPolicies, onInstancesChanged } = load
+  const { config, version, findMember, clock, logs, rateLimiter, responseCache = null, hostPolicies, onInstancesChanged } = load
   validateModelConfig(config, { checkInputsAndOutputs: true })
   const own = await readLabelFiles(config, load.directory.path)
   const model = new Model({
-    version, config, findMember, clock, rateLimiter, hostPolicies, onInstancesChanged,
+    version, config, findMember, clock, rateLimiter, responseCache, hostPolicies, onInstancesChanged,
     backendModel: withoutBackend(config),
     statistics: new ModelStatistics(load.directory.name, version, config.metric_tags),
     labels: new Map([...memberLabels(config, findMember), ...own]),

@@ -71,6 +71,7 @@ export class ModelLoader {
     const { registry, clock, logs, disableAutoComplete } = this.#options
     const started = clock.now()
     checkExecutable(config)
+    this.#warnOfMissingCache(config)
     if (config.ensemble_scheduling !== undefined) return loadEnsemble({ directory, config, version: String(version.version), ...options, ...this.#options })
     const backend = await registry.find(config.backend)
     const grouped = normalizeInstanceGroups(config, { gpuCount: 0 })
@@ -90,7 +91,6 @@ export class ModelLoader {
       const completed = normalizeModelConfig(backendModel.config)
       validateModelConfig(completed, { checkInputsAndOutputs: true })
       checkExecutable(completed)
-      this.#warnOfMissingCache(completed)
       const statistics = new ModelStatistics(directory.name, String(version.version), completed.metric_tags)
       model = new Model({
         version: String(version.version), config: completed, backendModel, findMember: null, statistics, clock,
