@@ -5,6 +5,8 @@ export class Fifo<T> {
 
   get length(): number { return this.#items.length - this.#head }
 
+  get first(): T | undefined { return this.#items[this.#head] }
+
   push(item: T): void { this.#items.push(item) }
 
   shift(): T | undefined {

@@ -1,4 +1,5 @@
 import type { InflightRequest } from './inflight-request.ts'
+import type { PayloadRunner } from './instance-pool.ts'
 
 /** Decides when which requests of one model run together. */
 export interface Scheduler {
@@ -13,4 +14,9 @@ export interface Scheduler {
   stopAccepting(): void
   /** Settles everything that waits with this error: no instance will ever run it. */
   failWaiting(error: Error): void
+  /**
+   * An instance is to leave for good: no new sequence comes to it; resolves when it may be stopped. Absent: at once. (What an instance
+   * runs at that moment is its own affair.)
+   */
+  retire?(runner: PayloadRunner): Promise<void>
 }
