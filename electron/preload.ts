@@ -1,5 +1,5 @@
 /** Exposes `window.desktopApi`. Runs sandboxed, bundled to one file; passes values on and decides nothing. */
-import { contextBridge, ipcRenderer } from 'electron'
+import { contextBridge, ipcRenderer, webUtils } from 'electron'
 import type { DesktopApi, MenuAction, ServerProcessState } from '../server-core/contract/console-api.ts'
 import { LISTENING_CHANNEL, MENU_ACTION_CHANNEL, REQUEST_CHANNEL, SERVER_PROCESS_CHANNEL } from './ipc-channels.ts'
 import type { DesktopReply, DesktopRequestName } from './ipc-channels.ts'
@@ -26,6 +26,7 @@ const desktopApi = {
   startServer: () => ask('startServer') as ReturnType<DesktopApi['startServer']>,
   onServerProcess: (listener) => subscribe<ServerProcessState>(SERVER_PROCESS_CHANNEL, listener),
   onMenuAction: (listener) => subscribe<MenuAction>(MENU_ACTION_CHANNEL, listener),
+  pathForFile: (file) => webUtils.getPathForFile(file),
 } satisfies DesktopApi
 
 contextBridge.exposeInMainWorld('desktopApi', desktopApi)

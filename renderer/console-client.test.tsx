@@ -48,9 +48,9 @@ describe('ConsoleClient', () => {
 
   it('sends bytes in a binary frame', () => {
     last().open()
-    void client.command('model.importReview', { fileName: 'a.onnx', data: new Uint8Array([1, 2, 3]) }).catch(() => {})
+    void client.command('import.chunk', { importId: 'a', file: 0, offset: 0, data: new Uint8Array([1, 2, 3]) }).catch(() => {})
     expect(last().frames[0]).toBeInstanceOf(Uint8Array)
-    expect(last().sent[0]?.args).toEqual({ fileName: 'a.onnx', data: new Uint8Array([1, 2, 3]) })
+    expect(last().sent[0]?.args).toEqual({ importId: 'a', file: 0, offset: 0, data: new Uint8Array([1, 2, 3]) })
     expect(last().binaryType).toBe('arraybuffer')
   })
 

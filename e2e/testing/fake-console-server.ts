@@ -11,7 +11,7 @@ import { parseArgs } from 'node:util'
 import { WebSocketServer } from 'ws'
 import type { WebSocket } from 'ws'
 import { decodeConsoleMessage, encodeConsoleMessage } from '../../server-core/contract/console-codec.ts'
-import type { ClientMessage, ConsoleCommandName, ConsoleEventName, ConsoleEvents, LogEntry, LogLevel, ServerMessage, ServerStatus } from '../../server-core/contract/console-api.ts'
+import type { ClientMessage, ConsoleCommandName, ConsoleEventName, ConsoleEvents, LogEntry, LogLevel, ModelImportSource, ServerMessage, ServerStatus } from '../../server-core/contract/console-api.ts'
 import type { LoadStage, LoadStageKind, ModelReadyState, ModelSummary } from '../../server-core/contract/repository.ts'
 import { latencyBucketIndex } from '../../server-core/contract/statistics.ts'
 import type { ModelSample, ServerSample } from '../../server-core/contract/statistics.ts'
@@ -35,7 +35,7 @@ function summary(name: string, state: ModelReadyState, backend: string, extra: P
   return {
     name, repositoryPath: '/data/edge-ocr', backend, platform: '', state, reason,
     versions: [{ version: '1', state, reason, files: [{ path: '1/model.onnx', byteSize: 10_857_958, modifiedAt: startedAt }] }],
-    instanceCount: isUp ? 2 : null, runsOn: isUp ? 'CPU' : null, changedAt: state === 'UNKNOWN' ? 0 : Date.now() - 60_000 * (name.length + 1), stage: null, lastLoad: null, maxBatchSize: 8, ...extra,
+    instanceCount: isUp ? 2 : null, runsOn: isUp ? 'CPU' : null, changedAt: state === 'UNKNOWN' ? 0 : Date.now() - 60_000 * (name.length + 1), stage: null, lastLoad: null, traffic: null, maxBatchSize: 8, ...extra,
   }
 }
 
@@ -95,6 +95,8 @@ function status(): ServerStatus {
 
 class Refusal extends Error {}
 
+let imported: ModelImportSource = { kind: 'local', paths: [] }
+
 const handlers: Partial<Record<ConsoleCommandName, (args: Record<string, unknown>) => unknown>> = {
   'server.status': status,
   'repository.models': () => [...models.values()],
@@ -130,16 +132,30 @@ const handlers: Partial<Record<ConsoleCommandName, (args: Record<string, unknown
     summary: models.get(String(name)), metadata: null, config: null, configText: 'name: "yolov9s"\nmax_batch_size: 8\n', effectiveConfigText: null, samples: [],
     log: log.filter((entry) => entry.fields['model'] === name),
   }),
-  'model.importReview': ({ fileName, data }) => ({
-    modelName: String(fileName).replace(/\.onnx$/, ''), fileName, byteSize: (data as Uint8Array).byteLength, backend: 'onnxruntime', opset: 14,
-    inputs: [{ name: 'x', datatype: 'FP32', shape: ['batch', 3, 48, 'width'] }], outputs: [{ name: 'softmax', datatype: 'FP32', shape: ['batch', 'time', 6625] }],
-    configText: `name: "${String(fileName).replace(/\.onnx$/, '')}"\nbackend: "onnxruntime"\nmax_batch_size: 8\ndynamic_batching { }\n`,
-  }),
-  'model.importCreate': ({ modelName }) => {
+  'import.open': ({ source }) => {
+    imported = source as ModelImportSource
+    return { importId: 'import' }
+  },
+  'import.chunk': () => wait(200),
+  'import.close': () => {},
+  'import.review': ({ backend }) => {
+    const path = imported.kind === 'local' ? imported.paths[0] ?? '' : imported.files[0]?.path ?? ''
+    const fileName = path.split('/').at(-1) ?? ''
+    const kind = fileName.endsWith('.om') ? 'om' : fileName.endsWith('.py') ? 'python' : 'onnx'
+    const names = { onnx: ['onnxruntime', 'npu_ge'], om: ['npu_om'], python: ['python'] }[kind]
+    const modelName = fileName.replace(/\.\w+$/, '')
+    return {
+      kind, modelName, fileName, byteSize: 9_340_000, backend: backend ?? names[0], backends: names.map((name) => ({ name, isHere: name === 'onnxruntime' })), opset: kind === 'onnx' ? 14 : null,
+      inputs: kind === 'onnx' ? [{ name: 'x', datatype: 'FP32', shape: ['batch', 3, 48, 'width'] }] : [], outputs: kind === 'onnx' ? [{ name: 'softmax', datatype: 'FP32', shape: ['batch', 'time', 6625] }] : [],
+      signature: kind === 'onnx' ? 'complete' : 'unknown', signatureReason: null, isConfigGenerated: true, files: [{ path: `1/model.${kind === 'python' ? 'py' : kind}`, byteSize: 9_340_000 }], leftOut: [], missingFiles: [],
+      existingModel: null, isLocal: imported.kind === 'local', configText: `backend: "${String(backend ?? names[0])}"\nmax_batch_size: 8\ndynamic_batching { }\n`,
+    }
+  },
+  'import.create': ({ modelName }) => {
     const model = summary(String(modelName), 'UNKNOWN', 'onnxruntime')
     models.set(model.name, model)
     push('model.changed', model)
-    return model
+    return { model, version: 1, method: 'copy' }
   },
 }
 

@@ -3,7 +3,8 @@ import { useEffect, useState } from 'react'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { ImportLargeIcon } from '../components/icons.tsx'
-import { reviewFile } from '../features/models/import-store.ts'
+import { droppedFiles } from '../features/models/import-drop.ts'
+import { importFiles } from '../features/models/import-store.ts'
 
 function carriesFiles(event: DragEvent): boolean {
   return event.dataTransfer?.types.includes('Files') === true
@@ -27,7 +28,7 @@ export function DropTarget({ children }: { readonly children: ReactNode }) {
       setHovering(false)
       if (event.defaultPrevented || !carriesFiles(event)) return
       event.preventDefault()
-      void reviewFile([...(event.dataTransfer?.files ?? [])])
+      if (event.dataTransfer) void droppedFiles(event.dataTransfer).then(importFiles)
     }
     window.addEventListener('dragover', over)
     window.addEventListener('dragleave', leave)

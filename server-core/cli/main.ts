@@ -11,7 +11,19 @@ const USAGE = `Usage: npu-console <command>
   serve    start the inference server (npu-console serve --help lists its flags)
 ${REPOSITORY_COMMANDS_USAGE}${CONFIG_COMMAND_USAGE}`
 
-const REPOSITORY_COMMANDS: Readonly<Record<string, typeof importCommand>> = { 'sample-repository': sampleRepositoryCommand, import: importCommand }
+type RepositoryCommand = (args: readonly string[], print: (text: string) => void) => Promise<void>
+const REPOSITORY_COMMANDS: Readonly<Record<string, RepositoryCommand>> = { 'sample-repository': sampleRepositoryCommand, import: importInTerminal }
+
+/** Ctrl+C calls it off, leaving nothing behind; on a terminal a line tells how far it is. */
+async function importInTerminal(args: readonly string[], print: (text: string) => void): Promise<void> {
+  const cancel = new AbortController()
+  const abort = () => { cancel.abort() }
+  process.once('SIGINT', abort).once('SIGTERM', abort)
+  await importCommand(args, print, {
+    signal: cancel.signal,
+    showProgress: process.stderr.isTTY ? (line) => { process.stderr.write(`\r${line}\x1b[K`) } : null,
+  })
+}
 
 async function main(args: readonly string[]): Promise<number> {
   const [command, ...rest] = args

@@ -93,18 +93,66 @@ export interface InferenceTiming {
   readonly batchSize: number
 }
 
+/** What is to be imported: paths of this machine where the window knows them (desktop), or files whose bytes it will send. */
+export type ModelImportSource =
+  /** Absolute: the files of one model, or one folder. */
+  | { readonly kind: 'local'; readonly paths: readonly string[] }
+  /** `path`: relative to what was dropped, with `/`; below a folder where one was dropped. */
+  | { readonly kind: 'upload'; readonly files: readonly { readonly path: string; readonly byteSize: number }[] }
+
 export interface ModelImportReview {
+  readonly kind: 'onnx' | 'om' | 'python'
   /** Directory name proposed for the model, valid and free. */
   readonly modelName: string
+  /** Of the file, or of the folder that was dropped. */
   readonly fileName: string
+  /** Of all files together. */
   readonly byteSize: number
   readonly backend: string
+  /** Backends that take this kind of file, the proposed one first. `isHere` false: a load fails until the server has it. */
+  readonly backends: readonly { readonly name: string; readonly isHere: boolean }[]
   /** ONNX opset of the default domain; null: unknown. */
   readonly opset: number | null
   readonly inputs: readonly { name: string; datatype: string; shape: readonly (number | string)[] }[]
   readonly outputs: readonly { name: string; datatype: string; shape: readonly (number | string)[] }[]
-  /** config.pbtxt that would be written. */
+  /**
+   * How much of the signature is known: 'complete'; 'names': a model.py that only names its tensors, the config's types and dims are to be
+   * filled in; 'unknown': the config is a skeleton without tensors.
+   */
+  readonly signature: 'complete' | 'names' | 'unknown'
+  /** Why it is not complete, in the server's words; null where there is nothing to add. */
+  readonly signatureReason: string | null
+  /** config.pbtxt that would be written for a new model. */
   readonly configText: string
+  /** False: the dropped folder has this config. */
+  readonly isConfigGenerated: boolean
+  /** What would be written beside config.pbtxt, relative to the folder of a new model. */
+  readonly files: readonly { readonly path: string; readonly byteSize: number }[]
+  /** Dropped and not asked for by the model. */
+  readonly leftOut: readonly string[]
+  /** Asked for by the model and not there: nothing is written until these were added. */
+  readonly missingFiles: readonly string[]
+  /** A model that has the name the file stands for: the file can become its next version. null: none, or it cannot. */
+  readonly existingModel: { readonly name: string; readonly nextVersion: number } | null
+  /** The files lie on the server's machine: a hard link may be asked for. */
+  readonly isLocal: boolean
+}
+
+/** What to make of a reviewed import. */
+export interface ModelImportTarget {
+  readonly importId: string
+  readonly backend: string
+  readonly modelName: string
+  /** True: a further version of the model that has this name; its config stays. */
+  readonly asVersion: boolean
+  /** A hard link instead of a copy where the disk cannot share blocks: a later edit of the source then changes the model too. */
+  readonly link: boolean
+}
+
+export interface ModelImportProgress {
+  readonly importId: string
+  readonly bytesDone: number
+  readonly bytesTotal: number
 }
 
 export interface ConfigFile {
@@ -171,10 +219,19 @@ export interface ConsoleCommands {
   /** A text file of the model directory that a viewer needs (labels, character list). At most 4 MiB. */
   'model.file': (args: { name: string; path: string }) => { data: Uint8Array }
   'model.infer': (args: { request: InferenceRequest }) => { response: InferenceResponse; timing: InferenceTiming }
-  /** Step one of an import: nothing is written. `data` is the whole file. */
-  'model.importReview': (args: { fileName: string; data: Uint8Array }) => ModelImportReview
-  /** Step two: writes `<repository>/<modelName>/1/model.onnx` and config.pbtxt atomically. */
-  'model.importCreate': (args: { fileName: string; data: Uint8Array; modelName: string }) => ModelSummary
+  /**
+   * Begins an import, or adds files to one. Uploaded bytes lie outside every model until they are created. All that belongs to an import
+   * ends with `import.close`, and with the connection.
+   */
+  'import.open': (args: { source: ModelImportSource; importId: string | null }) => { importId: string }
+  /** The next bytes of a file of the upload, in order. `file` counts from 0 over all files of the import. */
+  'import.chunk': (args: { importId: string; file: number; offset: number; data: Uint8Array }) => void
+  /** What would be made of it. Nothing is written. `backend` null: the usual one. */
+  'import.review': (args: { importId: string; backend: string | null }) => ModelImportReview
+  /** Makes the model, or the version, all at once. `import.progress` tells how far it is. Afterwards the import is closed. */
+  'import.create': (args: ModelImportTarget) => { model: ModelSummary; version: number; method: 'reflink' | 'link' | 'copy' | 'move' }
+  /** Cancels what is going on and removes what was uploaded. Unknown ones are no error. */
+  'import.close': (args: { importId: string }) => void
   /** The config.pbtxt of a model and what it is judged against. */
   'config.open': (args: { name: string }) => ConfigFile
   /** Writes config.pbtxt atomically, keeping its permissions. `text` null removes the file. `baseHash`: of the file that was opened. */
@@ -196,6 +253,8 @@ export interface ConsoleEvents {
   'statistics.sample': ServerSample
   /** Batched, at most every 100 ms. */
   'log.appended': readonly LogEntry[]
+  /** To the window that imports only; at most every 100 ms. */
+  'import.progress': ModelImportProgress
 }
 
 export type ConsoleCommandName = keyof ConsoleCommands
@@ -239,6 +298,8 @@ export interface DesktopApi {
   onServerProcess(listener: (state: ServerProcessState) => void): () => void
   /** A menu item or shortcut of the shell asks the page to do something. Returns an unsubscribe function. */
   onMenuAction(listener: (action: MenuAction) => void): () => void
+  /** Path of a dropped or chosen file or folder; '' where it has none (made by a page). */
+  pathForFile(file: File): string
 }
 
 export type MenuAction =

@@ -1,93 +1,337 @@
 /**
- * A model file becomes a model of the repository: reviewed first (nothing written), then created all at once. ONNX files only; other
- * kinds are refused with what they wait for.
+ * A model file becomes a model of the repository, or a further version of one: reviewed first (nothing written), then created all at once.
+ * What is to be imported is understood in `import-plan.ts`; files are brought over by `file-transfer.ts`.
  */
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import { access, lstat, mkdir, open, rename, rm, stat } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { access, lstat, mkdir, open, readFile, readdir, rename, rm, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { ModelImportReview } from '../contract/console-api.ts'
+import type { ModelConfig } from '../contract/model-config.ts'
+import { applyEdits, removeField } from '../model-config/config-edit.ts'
 import { generateOnnxConfig } from '../model-config/generate-config.ts'
-import { readOnnxSignatureFromBytes } from '../model-config/onnx-signature.ts'
-import type { OnnxSignature, OnnxTensor } from '../model-config/onnx-signature.ts'
+import { GENERATOR_BACKENDS, generatePythonConfig } from '../model-config/generate-from-file.ts'
+import { inferBackend } from '../model-config/infer-backend.ts'
+import type { OnnxTensor } from '../model-config/onnx-signature.ts'
+import { parsePbtxt } from '../model-config/pbtxt-parser.ts'
+import { PythonModelError, readPythonSignature } from '../model-config/python-signature.ts'
+import { readModelConfig } from '../model-config/read-config.ts'
 import { ServerError } from '../server-error.ts'
+import { throwIfCancelled, transferError, transferFile, TRANSFER_SYSTEM } from './file-transfer.ts'
+import type { TransferMethod, TransferMode, TransferSystem } from './file-transfer.ts'
+import { checkModelName, cleanModelName, freeModelName, shorten } from './import-names.ts'
+import { MODEL_FILE_NAMES } from './import-plan.ts'
+import type { ImportPlan, ModelFileKind } from './import-plan.ts'
+import { readModelDirectory } from './model-directory.ts'
 
 /** Start of the name of a folder in which an imported model is being built; no model, whoever scans. */
 export const IMPORT_PREFIX = '.npu-console-import-'
 
-/** Bytes of a name that every file system takes, with room for what we append. */
-const MAX_NAME_BYTES = 200
-/** Kinds that are known, and what serving them needs. */
-const OTHER_KINDS: Readonly<Record<string, string>> = {
-  om: 'OM files (compiled for Ascend) come with the Ascend backend',
-  air: 'AIR files come with the Ascend backend',
-  py: 'Python models come with the python backend',
-  plan: 'TensorRT plans need a GPU build',
-  engine: 'TensorRT engines need a GPU build',
-  pt: 'TorchScript files need the pytorch backend: export the model to ONNX',
-  pth: 'PyTorch checkpoints hold weights only: export the model to ONNX',
-  safetensors: 'safetensors files hold weights only: export the model to ONNX',
-  pb: 'TensorFlow graphs need the tensorflow backend: convert the model to ONNX',
-  tflite: 'TensorFlow Lite files are not served: convert the model to ONNX',
-  pdmodel: 'Paddle models are not served: convert the model to ONNX',
-  xml: 'OpenVINO models need the openvino backend',
+/** Backends that take a kind of file, the usual one first. */
+const BACKENDS: Readonly<Record<ModelFileKind, readonly [string, ...string[]]>> = { onnx: ['onnxruntime', 'npu_ge'], om: ['npu_om'], python: ['python'] }
+
+interface ConfigProposal {
+  readonly backend: string
+  readonly text: string
+  readonly signature: ModelImportReview['signature']
+  readonly reason: string | null
+  readonly isGenerated: boolean
+}
+
+/** What stands in a repository, as far as an import has to know. */
+export interface ImportDestination {
+  /** null: none is open yet. */
+  readonly repositoryPath: string | null
+  /** Names that are taken. */
+  readonly existingNames: readonly string[]
+  /** Backends that this server has. */
+  readonly backends: readonly string[]
 }
 
 /**
- * @param file the whole file; its name may be a path of any system
- * @param existingNames names that are taken
- * @throws ServerError UNSUPPORTED for another kind of file or a model that cannot be served, INVALID_ARG for a broken one
+ * @param backend null: the usual one of the file's kind
+ * @throws ServerError INVALID_ARG for a backend that does not take such files, or a config or model that cannot be read
  */
-export function reviewModelImport(file: { readonly fileName: string; readonly data: Uint8Array }, existingNames: readonly string[]): ModelImportReview {
-  const fileName = lastPathPart(file.fileName)
-  const signature = readSignature(fileName, file.data)
+export async function reviewModelImport(plan: ImportPlan, destination: ImportDestination, backend: string | null = null): Promise<ModelImportReview> {
+  const config = await proposeConfig(plan, backend)
+  const written = readModelConfig(config.text, 'config.pbtxt')
+  const baseName = cleanModelName(written.name === '' ? withoutExtension(plan) : written.name)
+  const onnx = plan.onnx
+  const prefix = plan.layout === 'version' ? '1/' : ''
+  const tensors = config.signature === 'complete' || config.signature === 'names' ? written : { input: [], output: [] }
+  const backends = plan.config === null ? BACKENDS[plan.kind] : [config.backend]
   return {
-    modelName: proposeModelName(fileName, existingNames),
-    fileName,
-    byteSize: file.data.length,
-    backend: 'onnxruntime',
-    opset: signature.opset,
-    inputs: signature.inputs.map(reviewTensor),
-    outputs: signature.outputs.map(reviewTensor),
-    configText: configText(fileName, signature),
+    kind: plan.kind,
+    modelName: freeModelName(baseName, destination.existingNames),
+    fileName: plan.fileName,
+    byteSize: plan.files.reduce((sum, { byteSize }) => sum + byteSize, 0),
+    backend: config.backend,
+    backends: backends.map((name) => ({ name, isHere: destination.backends.includes(name) })),
+    opset: onnx?.opset ?? null,
+    inputs: onnx?.inputs.map(onnxTensor) ?? tensors.input.map(configTensor),
+    outputs: onnx?.outputs.map(onnxTensor) ?? tensors.output.map(configTensor),
+    signature: config.signature,
+    signatureReason: config.reason,
+    configText: config.text,
+    isConfigGenerated: config.isGenerated,
+    files: plan.files.map(({ target, byteSize }) => ({ path: `${prefix}${target}`, byteSize })),
+    leftOut: plan.leftOut,
+    missingFiles: plan.missing,
+    existingModel: await existingModel(plan, destination, baseName),
+    isLocal: true,
   }
 }
 
-/**
- * Writes `<repository>/<modelName>/1/model.onnx` and `config.pbtxt` so that the model is either there completely or not at all: built in a
- * hidden folder beside the repository (or in it, see `temporaryParent`) and renamed into place. Never overwrites.
- *
- * @throws ServerError INVALID_ARG for a name that is none, ALREADY_EXISTS for one that is taken
- */
-export async function createImportedModel(model: {
+/** Only one version's files can become a version of another model. */
+async function existingModel(plan: ImportPlan, { repositoryPath, existingNames }: ImportDestination, baseName: string): Promise<ModelImportReview['existingModel']> {
+  const name = existingNames.find((existing) => existing.toLowerCase() === baseName.toLowerCase())
+  if (name === undefined || repositoryPath === null || plan.layout === 'modelFolder') return null
+  try {
+    const { nextVersion } = await versionPlace(plan, repositoryPath, name)
+    return { name, nextVersion }
+  } catch (error) {
+    // Of another backend, or unreadable: the file cannot be its version, which is no failure of the review.
+    if (error instanceof ServerError) return null
+    throw error
+  }
+}
+
+function withoutExtension(plan: ImportPlan): string {
+  return plan.nameSource === plan.fileName && plan.config === null ? plan.nameSource.replace(/\.(?:onnx|om|py)$/i, '') : plan.nameSource
+}
+
+function onnxTensor(tensor: OnnxTensor): ModelImportReview['inputs'][number] {
+  return { name: tensor.name, datatype: tensor.datatype ?? tensor.elementType, shape: tensor.dims }
+}
+
+function configTensor(tensor: { readonly name: string; readonly data_type: string; readonly dims: readonly number[] }): ModelImportReview['inputs'][number] {
+  return { name: tensor.name, datatype: tensor.data_type.replace(/^TYPE_/, ''), shape: tensor.dims }
+}
+
+async function proposeConfig(plan: ImportPlan, chosen: string | null): Promise<ConfigProposal> {
+  if (plan.config !== null) {
+    const { text, path } = plan.config
+    const entries = plan.files.filter(({ target }) => !target.includes('/') || plan.layout === 'modelFolder').map(({ target }) => ({ name: target.split('/').at(-1) ?? '', isDirectory: false }))
+    const { backend, platform } = inferBackend(readOwnConfig(plan.fileName, text, path), plan.nameSource, entries)
+    return { backend: backend === '' ? platform : backend, text, signature: 'complete', reason: null, isGenerated: false }
+  }
+  const backend = chosen ?? BACKENDS[plan.kind][0]
+  if (!BACKENDS[plan.kind].includes(backend)) {
+    throw new ServerError('INVALID_ARG', `The backend '${backend}' does not take '${shorten(plan.fileName)}'. Possible: ${BACKENDS[plan.kind].join(', ')}.`)
+  }
+  const { text, signature, reason } = await generated(plan, backend)
+  return { backend, text: `# Made from ${printable(plan.fileName)}\n${text}`, signature, reason, isGenerated: true }
+}
+
+function readOwnConfig(folderName: string, text: string, path: string): ModelConfig {
+  try {
+    return readModelConfig(text, path)
+  } catch (error) {
+    if (!(error instanceof ServerError)) throw error
+    const reason = error.cause instanceof Error ? error.cause.message : error.message
+    throw new ServerError('INVALID_ARG', `The config.pbtxt in '${shorten(folderName)}' cannot be read: ${reason}. Correct it, or take it out of the folder: then one is made from the model.`, { cause: error })
+  }
+}
+
+async function generated(plan: ImportPlan, backend: string): Promise<{ text: string; signature: ModelImportReview['signature']; reason: string | null }> {
+  if (plan.onnx !== null) return { text: generateOnnxConfig(plan.onnx, { backend, defaultModelFilename: unusualFileName(plan) }), signature: 'complete', reason: null }
+  if (plan.kind === 'om') return { text: skeleton(backend, unusualFileName(plan)), signature: 'unknown', reason: null }
+  try {
+    const signature = await readPythonSignature(plan.modelFile)
+    const { declared, namesInCode, reason } = signature
+    const isDeclared = declared !== null && declared.inputs.length + declared.outputs.length > 0
+    if (!isDeclared && namesInCode.inputs.length + namesInCode.outputs.length === 0) return { text: skeleton(backend, unusualFileName(plan)), signature: 'unknown', reason }
+    return { text: generatePythonConfig(signature, plan.modelFile, unusualFileName(plan)), signature: isDeclared ? 'complete' : 'names', reason }
+  } catch (error) {
+    // Files and modules that the model wants may be on the machine that serves it: only what no Python can import is refused.
+    if (!(error instanceof ServerError && error.cause instanceof PythonModelError) || error.cause.isSyntaxError || error.cause.message.includes("no attribute 'TritonPythonModel'")) throw error
+    return { text: skeleton(backend, unusualFileName(plan)), signature: 'unknown', reason: error.cause.message }
+  }
+}
+
+/** The model's file name where it is not the one that the backend looks for. */
+function unusualFileName(plan: ImportPlan): string {
+  const target = plan.files.find(({ source }) => source === plan.modelFile)?.target.split('/').at(-1) ?? ''
+  return target === MODEL_FILE_NAMES[plan.kind] ? '' : target
+}
+
+/** A config without tensors: the comment shows how they are written, and nothing is made up. */
+function skeleton(backend: string, defaultModelFilename: string): string {
+  return `backend: "${backend}"
+${defaultModelFilename === '' ? '' : `default_model_filename: ${JSON.stringify(defaultModelFilename)}\n`}
+# The tensors are not known here. Write them as the model has them:
+#
+# max_batch_size: ...
+# input [
+#   { name: "..." data_type: ... dims: [ ... ] }
+# ]
+# output [
+#   { name: "..." data_type: ... dims: [ ... ] }
+# ]
+`
+}
+
+function printable(fileName: string): string {
+  return [...shorten(fileName)].map((character) => (/[\p{C}\p{Z}]/u.test(character) ? ' ' : character)).join('')
+}
+
+export interface CreateOptions {
   readonly repositoryPath: string
   readonly modelName: string
-  readonly fileName: string
-  readonly data: Uint8Array
-}): Promise<void> {
-  const { repositoryPath, modelName, data } = model
-  const fileName = lastPathPart(model.fileName)
-  checkModelName(modelName)
-  const text = configText(fileName, readSignature(fileName, data))
-  const target = join(repositoryPath, modelName)
-  if (await isThere(target)) throw alreadyExists(modelName, repositoryPath)
+  /** null: a new model. 'next' or a number: a version folder of the model that is there. */
+  readonly version: number | 'next' | null
+  /** null: the usual one. Of no matter for a further version, which keeps the model's config. */
+  readonly backend: string | null
+  readonly mode: TransferMode
+  readonly signal: AbortSignal
+  readonly onProgress: (bytesDone: number, bytesTotal: number) => void
+}
 
-  const temporary = join(await temporaryParent(repositoryPath), `${IMPORT_PREFIX}${randomBytes(8).toString('hex')}`)
+export interface ImportedModel {
+  readonly modelName: string
+  readonly version: number
+  /** Absolute path of the model's folder. */
+  readonly path: string
+  /** How the largest file came over. */
+  readonly method: TransferMethod
+}
+
+/**
+ * Writes a new model (`<repository>/<name>/1/...` and config.pbtxt), or a version folder of an existing one, so that it is either there
+ * completely or not at all: built in a hidden folder and renamed into place. Never overwrites. Whatever fails, nothing is left behind.
+ *
+ * @throws ServerError INVALID_ARG for a name that is none or files that are missing, ALREADY_EXISTS for a name or version that is taken,
+ *   CANCELLED, and what `transferFile` throws
+ */
+export async function createImportedModel(plan: ImportPlan, options: CreateOptions, system: TransferSystem = TRANSFER_SYSTEM): Promise<ImportedModel> {
+  const { repositoryPath, modelName, version, signal } = options
+  if (plan.missing.length > 0) {
+    throw new ServerError('INVALID_ARG', `'${shorten(plan.fileName)}' keeps its weights in files that are not here: ${plan.missing.join(', ')}. Import them together with the model.`)
+  }
+  checkModelName(modelName)
+  throwIfCancelled(signal)
+  const parent = await temporaryParent(repositoryPath)
+  await removeStaleImports(parent)
+  const temporary = join(parent, importFolderName())
   try {
-    await mkdir(join(temporary, '1'), { recursive: true })
-    await writeDurably(join(temporary, '1', 'model.onnx'), data)
-    await writeDurably(join(temporary, 'config.pbtxt'), new TextEncoder().encode(text))
-    // A folder that appeared meanwhile is refused by the system unless it is empty, and then nothing is lost.
-    await rename(temporary, target).catch((error: NodeJS.ErrnoException) => {
-      throw error.code === 'ENOTEMPTY' || error.code === 'EEXIST' || error.code === 'ENOTDIR' ? alreadyExists(modelName, repositoryPath) : error
-    })
+    await mkdir(temporary).catch((error: unknown) => { throw transferError(error, plan.modelFile, temporary) })
+    if (version !== null) return await createVersion(plan, options, temporary, version, system)
+    const target = join(repositoryPath, modelName)
+    if (await isThere(target)) throw alreadyExists(modelName, repositoryPath)
+    const built = join(temporary, 'model')
+    const text = await configFor(plan, options)
+    const method = await bringFiles(plan, plan.layout === 'version' ? join(built, '1') : built, options, system)
+    await writeDurably(join(built, 'config.pbtxt'), text)
+    throwIfCancelled(signal)
+    await renameInto(built, target, () => alreadyExists(modelName, repositoryPath))
+    return { modelName, version: await firstVersion(target), path: target, method }
   } finally {
     await rm(temporary, { recursive: true, force: true })
   }
 }
 
+/** The text of the review; a `name` in a config that came along has to be that of the folder, so it goes where it is another. */
+async function configFor(plan: ImportPlan, { backend, modelName }: CreateOptions): Promise<string> {
+  const { text } = await proposeConfig(plan, backend)
+  const { name } = readModelConfig(text, 'config.pbtxt')
+  return name === '' || name === modelName ? text : applyEdits(text, removeField(parsePbtxt(text).tree, ['name']))
+}
+
+async function createVersion(plan: ImportPlan, options: CreateOptions, temporary: string, wanted: number | 'next', system: TransferSystem): Promise<ImportedModel> {
+  const { repositoryPath, modelName, signal } = options
+  if (plan.layout === 'modelFolder') throw new ServerError('INVALID_ARG', `'${shorten(plan.fileName)}' has version folders of its own: import it as a new model, or import one of its versions.`)
+  const { nextVersion, fileName, versions } = await versionPlace(plan, repositoryPath, modelName)
+  const version = wanted === 'next' ? nextVersion : wanted
+  const taken = () => new ServerError('ALREADY_EXISTS', `The model '${modelName}' has a version ${version} already. The next free one is ${nextVersion}.`)
+  if (versions.includes(version)) throw taken()
+  const files = plan.files.map((file) => (file.source === plan.modelFile ? { ...file, target: fileName } : file))
+  const built = join(temporary, 'version')
+  const method = await bringFiles({ ...plan, files }, built, options, system)
+  throwIfCancelled(signal)
+  const path = join(repositoryPath, modelName)
+  await renameInto(built, join(path, String(version)), taken)
+  return { modelName, version, path, method }
+}
+
+/**
+ * Where a further version goes, and what its file has to be called there.
+ * @throws ServerError NOT_FOUND for no such model, INVALID_ARG for one whose backend takes other files
+ */
+async function versionPlace(plan: ImportPlan, repositoryPath: string, modelName: string): Promise<{ nextVersion: number; fileName: string; versions: readonly number[] }> {
+  const path = join(repositoryPath, modelName)
+  if (!await isThere(path)) throw new ServerError('NOT_FOUND', `There is no model '${modelName}' in '${repositoryPath}' that could get another version.`)
+  const { configPath, versions } = await readModelDirectory(repositoryPath, modelName, path)
+  const text = configPath === null ? '' : await readFile(configPath, 'utf8')
+  const { backend, platform, default_model_filename: fileName } = inferBackend(readModelConfig(text, configPath ?? ''), modelName, versions[0]?.entries ?? [])
+  const takes = Object.hasOwn(GENERATOR_BACKENDS, backend) ? GENERATOR_BACKENDS[backend] : undefined
+  if (takes?.filename !== MODEL_FILE_NAMES[plan.kind]) {
+    throw new ServerError('INVALID_ARG', `The model '${modelName}' is served by '${backend === '' ? platform : backend}', which does not take '${shorten(plan.fileName)}'. Import the file as a model of its own.`)
+  }
+  const numbers = versions.map(({ version }) => version)
+  return { nextVersion: Math.max(0, ...numbers) + 1, fileName: fileName === '' ? takes.filename : fileName, versions: numbers }
+}
+
+async function bringFiles(plan: ImportPlan, folder: string, { mode, signal, onProgress }: CreateOptions, system: TransferSystem): Promise<TransferMethod> {
+  const total = plan.files.reduce((sum, { byteSize }) => sum + byteSize, 0)
+  let done = 0
+  let method: TransferMethod = 'copy'
+  onProgress(0, total)
+  await mkdir(folder, { recursive: true })
+  // The largest first: what cannot be brought over is known early, and its way is what is told.
+  for (const [index, file] of plan.files.toSorted((a, b) => b.byteSize - a.byteSize).entries()) {
+    const target = join(folder, file.target)
+    await mkdir(dirname(target), { recursive: true }).catch((error: unknown) => { throw transferError(error, file.source, target) })
+    const used = await transferFile(file.source, target, { mode, signal, onBytes: (count) => { done += count; onProgress(Math.min(done, total), total) } }, system)
+    if (index === 0) method = used
+  }
+  return method
+}
+
+/** A folder that appeared meanwhile is refused by the system unless it is empty, and then nothing is lost. */
+async function renameInto(from: string, to: string, taken: () => ServerError): Promise<void> {
+  await rename(from, to).catch((error: NodeJS.ErrnoException) => {
+    throw error.code === 'ENOTEMPTY' || error.code === 'EEXIST' || error.code === 'ENOTDIR' ? taken() : transferError(error, from, to)
+  })
+}
+
+async function firstVersion(modelPath: string): Promise<number> {
+  return Math.min(...(await readdir(modelPath)).filter((name) => /^\d+$/.test(name)).map(Number))
+}
+
 function alreadyExists(modelName: string, repositoryPath: string): ServerError {
-  return new ServerError('ALREADY_EXISTS', `There is already a model '${modelName}' in '${repositoryPath}'. Choose another name.`)
+  return new ServerError('ALREADY_EXISTS', `There is already a model '${modelName}' in '${repositoryPath}'. Choose another name, or add the file as a version of it.`)
+}
+
+/** Tells whose it is, so that one left by a process that was killed can be removed. */
+export function importFolderName(): string {
+  return `${IMPORT_PREFIX}${process.pid}-${randomBytes(8).toString('hex')}`
+}
+
+const STALE_MILLISECONDS = 24 * 3600 * 1000
+
+/** Removes what a killed process left: a day old, and no such process here (another machine may use the same folder). */
+export async function removeStaleImports(parent: string, now = Date.now()): Promise<void> {
+  const names = await readdir(parent).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'EACCES') return []
+    throw error
+  })
+  for (const name of names) {
+    if (!name.startsWith(IMPORT_PREFIX)) continue
+    const path = join(parent, name)
+    const info = await stat(path).catch(() => undefined)
+    if (info === undefined || now - info.mtimeMs < STALE_MILLISECONDS || isRunning(Number(/^\d+/.exec(name.slice(IMPORT_PREFIX.length))?.[0]))) continue
+    await rm(path, { recursive: true, force: true })
+  }
+}
+
+function isRunning(processId: number): boolean {
+  if (!Number.isSafeInteger(processId) || processId <= 0) return false
+  try {
+    process.kill(processId, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
 }
 
 /**
@@ -95,7 +339,7 @@ function alreadyExists(modelName: string, repositoryPath: string): ServerError {
  * is a mount point) or not writable, in the repository itself: there the hidden folder is seen for as long as writing takes, and the
  * rename is still atomic.
  */
-async function temporaryParent(repositoryPath: string): Promise<string> {
+export async function temporaryParent(repositoryPath: string): Promise<string> {
   const parent = dirname(repositoryPath)
   const own = await stat(repositoryPath).catch((cause: unknown) => {
     throw new ServerError('NOT_FOUND', `The model repository '${repositoryPath}' is not there. Open another one, or bring it back.`, { cause })
@@ -109,84 +353,12 @@ async function isThere(path: string): Promise<boolean> {
   return await lstat(path).then(() => true, () => false)
 }
 
-async function writeDurably(path: string, data: Uint8Array): Promise<void> {
-  await using file = await open(path, 'wx')
-  await file.writeFile(data)
-  await file.sync()
-}
-
-function readSignature(fileName: string, data: Uint8Array): OnnxSignature {
-  const extension = /\.([^.]*)$/.exec(fileName)?.[1]?.toLowerCase() ?? ''
-  if (extension !== 'onnx') {
-    const known = OTHER_KINDS[extension]
-    throw new ServerError('UNSUPPORTED', `'${shorten(fileName)}' cannot be imported: ${known ?? 'it is not an ONNX file (.onnx)'}. `
-      + 'Only .onnx files can be imported here.')
+async function writeDurably(path: string, text: string): Promise<void> {
+  try {
+    await using file = await open(path, 'wx')
+    await file.writeFile(text)
+    await file.sync()
+  } catch (error) {
+    throw transferError(error, path, path)
   }
-  const signature = readOnnxSignatureFromBytes(data)
-  if (signature.externalDataFiles.length > 0) {
-    throw new ServerError('UNSUPPORTED', `'${shorten(fileName)}' keeps its weights in other files (${signature.externalDataFiles.join(', ')}), which a single `
-      + 'dropped file cannot bring along. Put the model and these files into <repository>/<model>/1/ by hand.')
-  }
-  for (const tensor of [...signature.inputs, ...signature.outputs]) {
-    if (tensor.datatype !== null) continue
-    const what = tensor.kind === 'tensor' ? `the element type ${tensor.elementType}` : `the kind '${tensor.kind}'`
-    throw new ServerError('UNSUPPORTED', `'${shorten(fileName)}' cannot be served: its tensor '${tensor.name}' has ${what}, which the protocol does not know.`)
-  }
-  return signature
-}
-
-function reviewTensor(tensor: OnnxTensor): ModelImportReview['inputs'][number] {
-  return { name: tensor.name, datatype: tensor.datatype ?? tensor.elementType, shape: tensor.dims }
-}
-
-function configText(fileName: string, signature: OnnxSignature): string {
-  const printable = [...shorten(fileName)].map((character) => (/[\p{C}\p{Z}]/u.test(character) ? ' ' : character)).join('')
-  return `# Made from ${printable}\n${generateOnnxConfig(signature)}`
-}
-
-function lastPathPart(path: string): string {
-  return basename(path.replaceAll('\\', '/'))
-}
-
-function shorten(text: string): string {
-  const characters = [...text]
-  return characters.length > 80 ? `${characters.slice(0, 79).join('')}…` : text
-}
-
-function byteLength(text: string): number {
-  return Buffer.byteLength(text, 'utf8')
-}
-
-function truncate(name: string, bytes: number): string {
-  let result = ''
-  for (const character of name) {
-    if (byteLength(result + character) > bytes) break
-    result += character
-  }
-  return result
-}
-
-/** Letters and digits of any script, `_`, `-`, `.`; free among `existingNames` in any case. */
-export function proposeModelName(fileName: string, existingNames: readonly string[]): string {
-  const stem = lastPathPart(fileName).normalize('NFC').replace(/\.[^.]*$/, '')
-  const clean = truncate(stem.replace(/[^\p{L}\p{M}\p{N}_.-]+/gu, '_'), MAX_NAME_BYTES).replace(/^[._-]+|[._-]+$/g, '')
-  const isReserved = /^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)/i.test(clean) // names Windows keeps for devices
-  const name = clean === '' ? 'model' : isReserved ? `model_${clean}` : clean
-  const taken = new Set(existingNames.map((existing) => existing.toLowerCase()))
-  let proposal = name
-  for (let suffix = 2; taken.has(proposal.toLowerCase()); suffix++) proposal = `${name}-${suffix}`
-  return proposal
-}
-
-/** @throws ServerError INVALID_ARG when the name cannot be that of a folder in the repository */
-export function checkModelName(name: string): void {
-  const refuse = (why: string): never => {
-    throw new ServerError('INVALID_ARG', `'${shorten(name)}' cannot be a model name: ${why}.`)
-  }
-  if (name === '') refuse('it is empty')
-  if (/[/\\]/.test(name)) refuse('it contains a path separator')
-  if (name.startsWith('.')) refuse('it starts with a dot')
-  if (/[\p{C}]/u.test(name)) refuse('it contains a control character')
-  if (name !== name.trim() || name.endsWith('.')) refuse('it starts or ends with a space or ends with a dot')
-  if (byteLength(name) > MAX_NAME_BYTES + 20) refuse(`it is longer than ${MAX_NAME_BYTES + 20} bytes`)
 }

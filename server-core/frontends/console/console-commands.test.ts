@@ -6,17 +6,20 @@ import { identityConfig, TemporaryRepository } from '../../testing/temporary-rep
 import { createTestServer, type TestServer } from '../../testing/test-server.ts'
 import { previewNormalisedConfig } from '../../model-repository/preview-normalised-config.ts'
 import { consoleCommandHandlers } from './console-commands.ts'
+import type { ConsoleCaller } from './console-commands.ts'
 
 function handlersOf({ server, logs }: TestServer) {
   return consoleCommandHandlers({ server, logs, status: () => { throw new Error('not asked for here') }, dataDirectory: join(tmpdir(), 'nowhere'), assetsDirectory: '', backends: [] })
 }
+
+const NO_WINDOW: ConsoleCaller = { closed: new AbortController().signal, sendEvent: () => {} }
 
 describe('model.detail', () => {
   it('tells the state at its end, not that before it read the disk', async () => {
     await using repository = await TemporaryRepository.create({ 'm/config.pbtxt': identityConfig(), 'm/1/x': '' })
     await using test = createTestServer([repository.path], { loadModels: ['m'] })
     await test.server.start()
-    const detail = handlersOf(test)['model.detail']({ name: 'm' })
+    const detail = handlersOf(test)['model.detail']({ name: 'm' }, NO_WINDOW)
     const unloaded = test.server.unloadModel('m')
     expect((await detail).summary.state).not.toBe('READY')
     await unloaded

@@ -1,18 +1,18 @@
 /** What each console command does: translate, call the server, translate back. One entry per command of the contract. */
 import { readFile, stat } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
-import type { CommandResult, ConsoleCommandName, ModelDetail, ServerStatus } from '../../contract/console-api.ts'
+import type { CommandResult, ConsoleCommandName, ConsoleEventName, ConsoleEvents, ModelDetail, ServerStatus } from '../../contract/console-api.ts'
 import type { InferenceServer } from '../../inference-server.ts'
 import type { LogHub } from '../../logger.ts'
 import { printModelConfig } from '../../model-config/print-config.ts'
-import { createImportedModel, reviewModelImport } from '../../model-repository/model-import.ts'
 import { createSampleRepository } from '../../model-repository/sample-repository.ts'
 import { ServerError } from '../../server-error.ts'
-import { bytesField, inferenceRequestArgument, numberField, objectArgument, stringField, stringOrNullField } from './command-arguments.ts'
+import { bytesField, importSourceArgument, inferenceRequestArgument, numberField, objectArgument, stringField, stringOrNullField } from './command-arguments.ts'
 import { configDrift, listConfigHistory, openConfig, readConfigHistory, saveConfig } from './config-files.ts'
 import type { ConfigFilesContext } from './config-files.ts'
 import { browseDirectory } from './directory-browser.ts'
 import { recentRepositories, rememberRepository } from './recent-repositories.ts'
+import { ModelImports } from './model-imports.ts'
 import { listSamples, readModelDirectoryFile, sampleMediaType } from './model-directory-files.ts'
 
 export interface ConsoleCommandContext {
@@ -27,9 +27,16 @@ export interface ConsoleCommandContext {
   readonly backends: readonly string[]
 }
 
+/** The window that sent a command. */
+export interface ConsoleCaller {
+  /** Fires when its connection ends. */
+  readonly closed: AbortSignal
+  sendEvent<K extends ConsoleEventName>(name: K, value: ConsoleEvents[K]): void
+}
+
 /** A handler gets the arguments as they came and checks them itself. */
 export type ConsoleCommandHandlers = {
-  readonly [K in ConsoleCommandName]: (args: unknown) => CommandResult<K> | Promise<CommandResult<K>>
+  readonly [K in ConsoleCommandName]: (args: unknown, caller: ConsoleCaller) => CommandResult<K> | Promise<CommandResult<K>>
 }
 
 const MAXIMUM_SAMPLE_BYTES = 64 * 1024 * 1024
@@ -39,6 +46,7 @@ const LOG_EXCERPT_ENTRIES = 100
 export function consoleCommandHandlers(context: ConsoleCommandContext): ConsoleCommandHandlers {
   const { server, status, logs } = context
   const configs: ConfigFilesContext = { server, dataDirectory: context.dataDirectory, backends: context.backends, now: Date.now }
+  const imports = new ModelImports(context)
   return {
     'server.status': () => status(),
     'repository.models': () => server.modelSummaries(),
@@ -73,21 +81,27 @@ export function consoleCommandHandlers(context: ConsoleCommandContext): ConsoleC
       return { data: await readModelDirectoryFile(server.modelDirectory(stringField(from, 'name')), stringField(from, 'path'), MAXIMUM_TEXT_BYTES) }
     },
     'model.infer': (args) => server.infer(inferenceRequestArgument(objectArgument(args, 'arguments')['request'])),
-    'model.importReview': (args) => {
+    'import.open': (args, caller) => {
       const from = objectArgument(args, 'arguments')
-      return reviewModelImport({ fileName: stringField(from, 'fileName'), data: bytesField(from, 'data') }, server.modelSummaries().map((model) => model.name))
+      return imports.open(caller, importSourceArgument(from['source']), stringOrNullField(from, 'importId'))
     },
-    'model.importCreate': async (args) => {
+    'import.chunk': (args) => {
       const from = objectArgument(args, 'arguments')
-      const modelName = stringField(from, 'modelName')
-      const repositoryPath = server.repositoryPaths[0]
-      if (repositoryPath === undefined) throw new ServerError('UNAVAILABLE', 'no model repository is open: open a folder or the sample repository first')
-      await createImportedModel({ repositoryPath, modelName, fileName: stringField(from, 'fileName'), data: bytesField(from, 'data') })
-      await server.rescan()
-      const created = server.modelSummaries().find((model) => model.name === modelName)
-      if (created === undefined) throw new ServerError('INTERNAL', `model '${modelName}' was written to ${repositoryPath} but the rescan did not find it`)
-      return created
+      const whole = Number.MAX_SAFE_INTEGER
+      return imports.chunk(stringField(from, 'importId'), numberField(from, 'file', 0, whole), numberField(from, 'offset', 0, whole), bytesField(from, 'data'))
     },
+    'import.review': (args) => {
+      const from = objectArgument(args, 'arguments')
+      return imports.review(stringField(from, 'importId'), stringOrNullField(from, 'backend'))
+    },
+    'import.create': (args, caller) => {
+      const from = objectArgument(args, 'arguments')
+      return imports.create(caller, {
+        importId: stringField(from, 'importId'), backend: stringField(from, 'backend'), modelName: stringField(from, 'modelName'),
+        asVersion: from['asVersion'] === true, link: from['link'] === true,
+      })
+    },
+    'import.close': (args) => imports.close(stringField(objectArgument(args, 'arguments'), 'importId')),
     'config.open': (args) => openConfig(configs, stringField(objectArgument(args, 'arguments'), 'name')),
     'config.save': (args) => {
       const from = objectArgument(args, 'arguments')

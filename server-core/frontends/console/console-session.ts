@@ -4,18 +4,19 @@ import type { ClientMessage, ConsoleEventName, ConsoleEvents, LogEntry, ServerMe
 import { decodeConsoleMessage, encodeConsoleMessage } from '../../contract/console-codec.ts'
 import type { Logger } from '../../logger.ts'
 import { ServerError, toErrorValue } from '../../server-error.ts'
-import type { ConsoleCommandHandlers } from './console-commands.ts'
+import type { ConsoleCaller, ConsoleCommandHandlers } from './console-commands.ts'
 
 const LOG_BATCH_MILLISECONDS = 100
 /** A window that leaves this much unread is cut off; it reconnects and starts from fresh state. */
 const MAXIMUM_UNSENT_BYTES = 64 * 1024 * 1024
 
-export class ConsoleSession {
+export class ConsoleSession implements ConsoleCaller {
   readonly #socket: WebSocket
   readonly #handlers: ConsoleCommandHandlers
   readonly #log: Logger
   #pendingLog: LogEntry[] = []
   #logTimer: NodeJS.Timeout | undefined
+  readonly #closing = new AbortController()
 
   constructor(socket: WebSocket, handlers: ConsoleCommandHandlers, log: Logger) {
     this.#socket = socket
@@ -23,8 +24,14 @@ export class ConsoleSession {
     this.#log = log
     socket.on('message', (data, isBinary) => { void this.#receive(data, isBinary) })
     socket.on('error', (error) => { log.warning('console connection failed', { reason: error.message }) })
-    socket.on('close', () => { clearTimeout(this.#logTimer) })
+    socket.on('close', () => {
+      clearTimeout(this.#logTimer)
+      this.#closing.abort()
+    })
   }
+
+  /** Fires when the connection ends. */
+  get closed(): AbortSignal { return this.#closing.signal }
 
   sendEvent<K extends ConsoleEventName>(name: K, value: ConsoleEvents[K]): void {
     this.#send({ type: 'event', name, value })
@@ -56,7 +63,7 @@ export class ConsoleSession {
     }
     try {
       if (!Object.hasOwn(this.#handlers, message.name)) throw new ServerError('INVALID_ARG', `there is no console command '${message.name}'`)
-      const answer: unknown = this.#handlers[message.name](message.args)
+      const answer: unknown = this.#handlers[message.name](message.args, this)
       // What is known at once leaves at once: an event that follows must not overtake the older state in the answer.
       const value = answer instanceof Promise ? await answer as unknown : answer
       this.#send({ type: 'result', id: message.id, ok: true, value })
