@@ -27,6 +27,24 @@ export interface ModelOutput {
   is_non_linear_format_io: boolean
 }
 
+export type BatchInputKind = 'BATCH_ELEMENT_COUNT' | 'BATCH_ACCUMULATED_ELEMENT_COUNT' | 'BATCH_ACCUMULATED_ELEMENT_COUNT_WITH_ZERO'
+  | 'BATCH_MAX_ELEMENT_COUNT_AS_SHAPE' | 'BATCH_ITEM_SHAPE' | 'BATCH_ITEM_SHAPE_FLATTEN'
+
+/** An input that the backend computes from the batch. */
+export interface ModelBatchInput {
+  kind: BatchInputKind
+  target_name: string[]
+  data_type: DataTypeConfigName
+  source_input: string[]
+}
+
+/** Outputs whose share of each request follows another rule than the batch dimension. */
+export interface ModelBatchOutput {
+  target_name: string[]
+  kind: 'BATCH_SCATTER_WITH_INPUT_SHAPE'
+  source_input: string[]
+}
+
 export interface ModelVersionPolicy {
   latest?: { num_versions: number }
   all?: Record<string, never>
@@ -122,7 +140,7 @@ export interface ModelParameter { string_value: string }
 
 /**
  * The typed view of a config. Sub-messages that later features own (ensemble_scheduling, optimization,
- * batch_input, model_warmup ...) are kept as JSON-shaped values: read, validated by schema and printed, not yet executed.
+ * model_warmup ...) are kept as JSON-shaped values: read, validated by schema and printed, not yet executed.
  */
 export interface ModelConfig {
   name: string
@@ -133,8 +151,8 @@ export interface ModelConfig {
   max_batch_size: number
   input: ModelInput[]
   output: ModelOutput[]
-  batch_input: unknown[]
-  batch_output: unknown[]
+  batch_input: ModelBatchInput[]
+  batch_output: ModelBatchOutput[]
   optimization?: Record<string, unknown>
   dynamic_batching?: ModelDynamicBatching
   sequence_batching?: ModelSequenceBatching

@@ -1,3 +1,4 @@
+import { isBatchInputKind, isBatchOutputKind } from '../backends/batch-inputs.ts'
 import type { ModelConfig } from '../contract/model-config.ts'
 import { refuseFirst } from '../model-config/config-problem.ts'
 import type { ConfigProblem } from '../model-config/config-problem.ts'
@@ -17,16 +18,25 @@ export function* executableProblems(config: ModelConfig): Generator<ConfigProble
     code: 'not-executable-here', kind: 'UNSUPPORTED', path: field.split('.'), facts: { field, what },
     text: `model '${config.name}' sets ${field}: this version cannot run ${what}. Remove the field or serve the model with a version that can`,
   })
-  if (config.sequence_batching !== undefined) yield cannot('sequence_batching', 'models with the sequence batcher')
-  if (config.batch_input.length > 0) yield cannot('batch_input', 'batch inputs')
-  if (config.batch_output.length > 0) yield cannot('batch_output', 'batch outputs')
-  const ragged = config.input.findIndex((input) => input.allow_ragged_batch)
-  if (ragged >= 0) yield { ...cannot('input.allow_ragged_batch', 'ragged batches'), path: ['input', ragged, 'allow_ragged_batch'] }
+  yield* batchTensorProblems(config, cannot)
   if (listOf(config.model_operations, 'op_library_filename').length > 0) yield cannot('model_operations.op_library_filename', 'custom operator libraries')
   if (listOf(config.model_repository_agents, 'agents').length > 0) yield cannot('model_repository_agents', 'repository agents')
   const accelerators = (config.optimization?.['execution_accelerators'] ?? {}) as Record<string, unknown>
   for (const key of Object.keys(accelerators)) {
     if (listOf(accelerators, key).length > 0) yield cannot(`optimization.execution_accelerators.${key}`, 'execution accelerators')
+  }
+}
+
+/** Built-in backends that answer each request by itself, so that there is no batch to compute anything from. */
+const BACKENDS_WITHOUT_BATCHES = new Set(['identity', 'repeat'])
+
+function* batchTensorProblems(config: ModelConfig, cannot: (field: string, what: string) => ConfigProblem): Generator<ConfigProblem> {
+  for (const field of ['batch_input', 'batch_output'] as const) {
+    const isKnown = field === 'batch_input' ? isBatchInputKind : isBatchOutputKind
+    // Protobuf keeps an enum number that is no kind.
+    const unknown = config[field].findIndex(({ kind }) => !isKnown(kind))
+    if (unknown >= 0) yield { ...cannot(`${field}.kind`, 'batch tensors of an unknown kind'), path: [field, unknown, 'kind'] }
+    if (config[field].length > 0 && BACKENDS_WITHOUT_BATCHES.has(config.backend)) yield cannot(field, 'batch tensors with this backend')
   }
 }
 

@@ -37,7 +37,7 @@ export async function resolveHostPolicy(name: string, policies: HostPolicies, pl
   }
   const ofNode = node === undefined ? null : await processorsOfNode(name, node, nodeDirectory)
   const cpuList = cores ?? ofNode ?? ''
-  return { name, cpuList, cpuCount: countOf(cpuList) }
+  return { name, cpuList, cpuCount: processorsOf(cpuList).size }
 }
 
 async function processorsOfNode(policy: string, node: string, nodeDirectory: string): Promise<string> {
@@ -58,11 +58,12 @@ export function isCpuList(text: string): boolean {
     && text.split(',').every((part) => { const [first, last = first] = part.split('-'); return Number(first) <= Number(last) })
 }
 
-function countOf(cpuList: string): number {
+/** The processors of a list such as `0-3,8`. */
+export function processorsOf(cpuList: string): ReadonlySet<number> {
   const processors = new Set<number>()
   for (const part of cpuList.split(',')) {
     const [first, last] = part.split('-').map(Number)
     for (let processor = first ?? 0; processor <= (last ?? first ?? 0); processor++) processors.add(processor)
   }
-  return processors.size
+  return processors
 }

@@ -1,21 +1,25 @@
 import type { BackendRequest } from '../backend.ts'
+import { batchInputs, elementCount, raggedInputs, scatteredShapes } from '../batch-inputs.ts'
 import type { ModelConfig, ModelOutput } from '../../contract/model-config.ts'
-import type { Tensor } from '../../contract/inference.ts'
+import { DATA_TYPES, type Tensor } from '../../contract/inference.ts'
 import { reshapeDims } from '../../model/request-validation.ts'
 import { ServerError } from '../../server-error.ts'
 import { skipStrings } from './string-tensor.ts'
 import type { WorkerTensor } from './worker-messages.ts'
 
 /**
- * Puts the inputs of a batch together: one fresh buffer per input, each request's bytes copied once, first dimensions added up.
- * The requests have equal inputs and shapes (the scheduler's shape rule).
+ * Puts the inputs of a batch together: one fresh buffer per input, each request's bytes copied once, first dimensions added up; ragged
+ * inputs are flat, one request after another, and the inputs that `batch_input` computes come last. The requests have the same inputs,
+ * and equal shapes except in ragged ones (the scheduler's shape rule). A row without a request is zeros where nothing was put into it.
  */
-export function assembleInputs(requests: readonly BackendRequest[], isBatching: boolean): WorkerTensor[] {
-  const first = requests[0]
+export function assembleInputs(requests: readonly BackendRequest[], config: ModelConfig): WorkerTensor[] {
+  const first = requests.find((request) => !request.isNull) ?? requests[0]
   if (first === undefined) return []
+  const isBatching = config.max_batch_size > 0
   if (!isBatching && requests.length > 1) throw new ServerError('INTERNAL', 'a model without batch dimension was given more than one request at a time')
-  return first.inputs.map((input) => {
-    const parts = requests.length === 1 ? [input] : requests.map((request) => inputNamed(request, input.name))
+  const ragged = raggedInputs(config)
+  const assembled = first.inputs.map((input): WorkerTensor => {
+    const parts = requests.length === 1 ? [input] : requests.map((request) => inputLike(request, input))
     const byteLength = parts.reduce((sum, part) => sum + part.data.byteLength, 0)
     const bytes = byteLength === 0 ? new Uint8Array(0) : Buffer.allocUnsafeSlow(byteLength)
     let position = 0
@@ -23,51 +27,98 @@ export function assembleInputs(requests: readonly BackendRequest[], isBatching: 
       bytes.set(part.data, position)
       position += part.data.byteLength
     }
-    const dims = isBatching ? [parts.reduce((sum, part) => sum + (part.shape[0] ?? 0), 0), ...input.shape.slice(1)] : input.shape
-    return { name: input.name, datatype: input.datatype, dims, data: bytes.buffer as ArrayBuffer }
+    return { name: input.name, datatype: input.datatype, dims: dimsOf(parts, isBatching, ragged.has(input.name)), data: bytes.buffer as ArrayBuffer }
   })
+  return config.batch_input.length === 0 ? assembled : [...assembled, ...batchInputs(config, requests)]
 }
 
-function inputNamed(request: BackendRequest, name: string): Tensor {
-  const tensor = request.inputs.find((candidate) => candidate.name === name)
-  if (tensor === undefined) throw new ServerError('INTERNAL', `request of a batch lacks input '${name}'`)
-  return tensor
+function dimsOf(parts: readonly Tensor[], isBatching: boolean, isRagged: boolean): readonly number[] {
+  const shape = parts[0]?.shape ?? []
+  if (isRagged) return [parts.reduce((sum, part) => sum + elementCount(part.shape), 0)]
+  return isBatching ? [parts.reduce((sum, part) => sum + (part.shape[0] ?? 0), 0), ...shape.slice(1)] : shape
+}
+
+function inputLike(request: BackendRequest, template: Tensor): Tensor {
+  const tensor = request.inputs.find((candidate) => candidate.name === template.name)
+  if (tensor !== undefined) return tensor
+  if (!request.isNull) throw new ServerError('INTERNAL', `request of a batch lacks input '${template.name}'`)
+  const shape = [request.batchSize, ...template.shape.slice(1)]
+  // An empty string is its length field alone.
+  const byteSize = elementCount(shape) * (template.datatype === 'BYTES' ? 4 : DATA_TYPES[template.datatype].byteSize)
+  return { ...template, shape, data: new Uint8Array(byteSize) }
+}
+
+/** What one request gets of a batch. */
+export interface RequestShare {
+  readonly outputs: Tensor[]
+  /** New values of implicit states, for the next request of the sequence. */
+  readonly states: Tensor[]
+}
+
+/** The outputs that carry implicit states: asked for in every batch. */
+export function stateOutputs(config: ModelConfig): readonly string[] {
+  return config.sequence_batching?.state.map((state) => state.output_name) ?? []
 }
 
 /**
  * Each request's share of the outputs, as views on the batch's buffers, with the config's `reshape` undone; only the outputs each
- * request asked for.
- * @throws ServerError INTERNAL where an output's first dimension is not the batch
+ * request asked for, and its states. Outputs of `batch_output` are cut as the source inputs are long.
+ * @throws ServerError INTERNAL where an output's first dimension is not the batch, or a scattered one does not hold what is to be cut
  */
-export function splitOutputs(requests: readonly BackendRequest[], outputs: readonly WorkerTensor[], config: ModelConfig): Tensor[][] {
-  const isBatching = config.max_batch_size > 0
-  const total = requests.reduce((sum, request) => sum + request.batchSize, 0)
-  const shares: Tensor[][] = requests.map(() => [])
+export function splitOutputs(requests: readonly BackendRequest[], outputs: readonly WorkerTensor[], config: ModelConfig): RequestShare[] {
+  const states = new Set(stateOutputs(config))
+  const shares = requests.map((): RequestShare => ({ outputs: [], states: [] }))
   for (const output of outputs) {
     const declared = config.output.find((candidate) => candidate.name === output.name)
-    const data = new Uint8Array(output.data)
-    const dims = isBatching ? output.dims.slice(1) : [...output.dims]
-    if (isBatching && output.dims[0] !== total) {
-      throw new ServerError('INTERNAL', `output '${output.name}' of model '${config.name}' has shape [${output.dims.join(',')}], expected its first `
-        + `dimension to be the batch size ${total}. Set max_batch_size to 0 if this output has no batch dimension`)
-    }
-    const itemShape = declared === undefined ? dims : clientShape(declared, dims)
-    const elementsPerItem = dims.reduce((product, dim) => product * dim, 1)
-    let position = 0
+    const parts = cut(requests, output, config)
     requests.forEach((request, index) => {
-      const items = isBatching ? request.batchSize : 1
-      const end = output.datatype === 'BYTES'
-        ? skipStrings(data, position, items * elementsPerItem)
-        : isBatching ? position + (total === 0 ? 0 : (data.byteLength / total) * items) : data.byteLength
-      if (request.requestedOutputs.includes(output.name)) {
-        shares[index]?.push({
-          name: output.name, datatype: output.datatype, shape: isBatching ? [request.batchSize, ...itemShape] : itemShape, data: data.subarray(position, end),
-        })
-      }
-      position = end
+      const { shape, data } = parts[index] ?? { shape: [], data: new Uint8Array(0) }
+      const { name, datatype } = output
+      if (states.has(name)) shares[index]?.states.push({ name, datatype, shape, data })
+      if (!request.requestedOutputs.includes(name)) return
+      shares[index]?.outputs.push({ name, datatype, shape: declared === undefined ? shape : clientShapeOf(declared, shape, config), data })
     })
   }
   return shares
+}
+
+interface Part { readonly shape: readonly number[]; readonly data: Uint8Array }
+
+function cut(requests: readonly BackendRequest[], output: WorkerTensor, config: ModelConfig): Part[] {
+  const data = new Uint8Array(output.data)
+  if (config.max_batch_size === 0 && config.batch_output.length === 0) return requests.map(() => ({ shape: output.dims, data }))
+  const shapes = scatteredShapes(config, output.name, requests) ?? stackedShapes(requests, output, config)
+  const held = elementCount(output.dims)
+  const wanted = shapes.reduce((sum, shape) => sum + elementCount(shape), 0)
+  if (held !== wanted) {
+    throw new ServerError('INTERNAL', `output '${output.name}' of model '${config.name}' has shape [${output.dims.join(',')}], which is ${held} elements; scattered with the shapes `
+      + `of its source input it is to have ${wanted}. Check batch_output and the dims of the output`)
+  }
+  let position = 0
+  return shapes.map((shape) => {
+    const elements = elementCount(shape)
+    const end = output.datatype === 'BYTES' ? skipStrings(data, position, elements) : position + elements * DATA_TYPES[output.datatype].byteSize
+    const part = { shape, data: data.subarray(position, end) }
+    position = end
+    return part
+  })
+}
+
+/** The usual rule: the first dimension is the batch. */
+function stackedShapes(requests: readonly BackendRequest[], output: WorkerTensor, config: ModelConfig): (readonly number[])[] {
+  if (config.max_batch_size === 0) return requests.map(() => output.dims)
+  const total = requests.reduce((sum, request) => sum + request.batchSize, 0)
+  if (output.dims[0] !== total) {
+    throw new ServerError('INTERNAL', `output '${output.name}' of model '${config.name}' has shape [${output.dims.join(',')}], expected its first `
+      + `dimension to be the batch size ${total}. Set max_batch_size to 0 if this output has no batch dimension`)
+  }
+  return requests.map((request) => [request.batchSize, ...output.dims.slice(1)])
+}
+
+function clientShapeOf(output: ModelOutput, shape: readonly number[], config: ModelConfig): readonly number[] {
+  // A scattered output has the config's dims already.
+  if (config.batch_output.some((entry) => entry.target_name.includes(output.name))) return shape
+  return config.max_batch_size > 0 ? [shape[0] ?? 0, ...clientShape(output, shape.slice(1))] : clientShape(output, shape)
 }
 
 /** The shape a client sees: `reshape` undone; a scalar, which a config cannot say, has the one dimension that the config gives it. */

@@ -9,7 +9,7 @@ import { readOnnxSignature } from '../../model-config/onnx-signature.ts'
 import { ServerError } from '../../server-error.ts'
 import { OnnxRuntimeInstance } from './onnxruntime-instance.ts'
 import { bfloat16Problems } from './session-parameters.ts'
-import { readSessionSettings } from './session-settings.ts'
+import { boundSettings, readSessionSettings } from './session-settings.ts'
 
 export interface OnnxRuntimeBackendOptions {
   /** Verbose server logs let ONNX Runtime's warnings through to standard error. */
@@ -22,6 +22,7 @@ const DEFAULT_MAX_BATCH_SIZE = 4
 export function createOnnxRuntimeBackend(options: OnnxRuntimeBackendOptions): Backend {
   return {
     name: 'onnxruntime',
+    createsInstancesInParallel: true,
     async initialize() { turnTelemetryOff() },
     async initializeModel(context) {
       const modelPath = await findModelFile(context)
@@ -30,8 +31,9 @@ export function createOnnxRuntimeBackend(options: OnnxRuntimeBackendOptions): Ba
       const settings = readSessionSettings(config, context.backendConfig)
       const model: BackendModel = {
         config,
-        initializeInstance: (instance) => OnnxRuntimeInstance.create(instance.name, config, {
-          modelPath, settings, logLevel: options.isVerbose() ? 'warning' : 'fatal',
+        followsHostPolicy: true,
+        initializeInstance: ({ name, hostPolicy }) => OnnxRuntimeInstance.create(name, config, {
+          modelPath, settings: boundSettings(settings, hostPolicy), logLevel: options.isVerbose() ? 'warning' : 'fatal', hostPolicy: hostPolicy ?? null,
         }),
         async finalize() {},
       }

@@ -3,7 +3,7 @@ import type { BackendModelInstance, BackendRequest, ExecutionTimes } from '../ba
 import { steadyNanoseconds } from '../../clock.ts'
 import type { ModelConfig } from '../../contract/model-config.ts'
 import { ServerError } from '../../server-error.ts'
-import { assembleInputs, splitOutputs } from './batch-tensors.ts'
+import { assembleInputs, splitOutputs, stateOutputs } from './batch-tensors.ts'
 import type { FromWorker, ToWorker, WorkerData } from './worker-messages.ts'
 
 /** The worker beside this module: the source in development, the bundle of the same name in a build. */
@@ -28,6 +28,7 @@ export class OnnxRuntimeInstance implements BackendModelInstance {
     const message = await instance.#nextMessage()
     if (message.kind === 'ready') return instance
     await instance.finalize()
+    if (message.kind === 'bindFailed') throw new ServerError('INVALID_ARG', message.message)
     throw new ServerError('INTERNAL', `onnx runtime error: ${message.kind === 'loadFailed' ? message.message : `unexpected message ${message.kind}`}`)
   }
 
@@ -46,10 +47,9 @@ export class OnnxRuntimeInstance implements BackendModelInstance {
 
   async execute(requests: readonly BackendRequest[]): Promise<ExecutionTimes> {
     const executeStart = steadyNanoseconds()
-    const isBatching = this.#config.max_batch_size > 0
-    const inputs = assembleInputs(requests, isBatching)
+    const inputs = assembleInputs(requests, this.#config)
     const asked = new Set(requests.flatMap((request) => request.requestedOutputs))
-    const outputNames = this.#config.output.map((output) => output.name).filter((name) => asked.has(name))
+    const outputNames = [...new Set([...this.#config.output.map((output) => output.name).filter((name) => asked.has(name)), ...stateOutputs(this.#config)])]
     const answer = this.#nextMessage()
     this.#send({ kind: 'run', inputs, outputNames }, inputs.map((input) => input.data))
     const message = await answer
@@ -57,7 +57,12 @@ export class OnnxRuntimeInstance implements BackendModelInstance {
       throw new ServerError('INTERNAL', `onnx runtime error: ${message.kind === 'runFailed' ? message.message : `unexpected message ${message.kind}`}`)
     }
     const shares = splitOutputs(requests, message.outputs, this.#config)
-    requests.forEach((request, index) => { request.respond(shares[index] ?? []) })
+    requests.forEach((request, index) => {
+      const { outputs, states } = shares[index] ?? { outputs: [], states: [] }
+      // A state outlives its batch: it does not keep the whole batch's buffer.
+      for (const state of states) request.updateState({ ...state, data: requests.length === 1 ? state.data : state.data.slice() })
+      request.respond(outputs)
+    })
     return { executeStart, computeStart: message.computeStart, computeEnd: message.computeEnd, executeEnd: steadyNanoseconds() }
   }
 

@@ -7,6 +7,7 @@ import { env, InferenceSession, Tensor } from 'onnxruntime-node'
 import { steadyNanoseconds } from '../../clock.ts'
 import type { DataType } from '../../contract/inference.ts'
 import { nameCurrentThread } from '../native-addon.ts'
+import { bindCurrentThread } from '../thread-affinity.ts'
 import { decodeStrings, encodeStrings } from './string-tensor.ts'
 import type { FromWorker, ToWorker, WorkerData, WorkerTensor } from './worker-messages.ts'
 
@@ -54,10 +55,14 @@ function fromOrtTensor(name: string, tensor: Tensor): WorkerTensor {
 // Node-API of Node 24 does not know Float16Array: onnxruntime-node would read it as empty. Without the global it takes Uint16Array.
 Reflect.deleteProperty(globalThis, 'Float16Array')
 
-const port = parentPort
-if (port === null) throw new Error('onnxruntime-worker is a worker thread, not a program')
+function workerPort(): NonNullable<typeof parentPort> {
+  if (parentPort === null) throw new Error('onnxruntime-worker is a worker thread, not a program')
+  return parentPort
+}
+
+const port = workerPort()
 nameCurrentThread(threadName ?? 'onnxruntime')
-const { modelPath, settings, logLevel } = workerData as WorkerData
+const { modelPath, settings, logLevel, hostPolicy } = workerData as WorkerData
 
 const answer = (message: FromWorker, transfer: readonly ArrayBuffer[] = []) => { port.postMessage(message, transfer) }
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
@@ -79,7 +84,18 @@ async function run(session: InferenceSession, scalars: ReadonlySet<string>, inpu
   }
 }
 
-try {
+/** Before the session makes threads of its own: they inherit it. */
+function bind(): boolean {
+  try {
+    if (hostPolicy !== null) bindCurrentThread(hostPolicy)
+    return true
+  } catch (error) {
+    answer({ kind: 'bindFailed', message: messageOf(error) })
+    return false
+  }
+}
+
+async function serve(): Promise<void> {
   env.logLevel = logLevel
   const session = await InferenceSession.create(modelPath, { ...settings, logSeverityLevel: logLevel === 'warning' ? 2 : 4 })
   const scalars = new Set(session.inputMetadata.flatMap((input) => (input.isTensor && input.shape.length === 0 ? [input.name] : [])))
@@ -94,6 +110,6 @@ try {
     })
   })
   answer({ kind: 'ready' })
-} catch (error) {
-  answer({ kind: 'loadFailed', message: messageOf(error) })
 }
+
+if (bind()) await serve().catch((error: unknown) => { answer({ kind: 'loadFailed', message: messageOf(error) }) })

@@ -1,4 +1,5 @@
 import type { ModelConfig } from '../../contract/model-config.ts'
+import type { HostPolicy } from '../backend.ts'
 import { refuseFirst } from '../../model-config/config-problem.ts'
 import { wholeNumberProblems } from './session-parameters.ts'
 
@@ -41,6 +42,16 @@ export function readSessionSettings(config: ModelConfig, backendConfig: Readonly
     enableMemPattern: flag('enable_mem_pattern'),
     graphOptimizationLevel: graphOptimizationLevel(config),
   })
+}
+
+/**
+ * The settings of a session whose threads are bound: as many threads as there are processors unless the config says otherwise. (Left to
+ * itself ONNX Runtime makes one a core of the machine and binds each to a core of its own choice, whatever its maker was bound to.)
+ */
+export function boundSettings(settings: SessionSettings, policy: Pick<HostPolicy, 'cpuList' | 'cpuCount'> | undefined): SessionSettings {
+  if (policy === undefined || policy.cpuList === null) return settings
+  const interOp = settings.executionMode === 'parallel' ? { interOpNumThreads: settings.interOpNumThreads ?? policy.cpuCount } : {}
+  return { ...settings, intraOpNumThreads: settings.intraOpNumThreads ?? policy.cpuCount, ...interOp }
 }
 
 /** `optimization { graph { level } }`: −1 basic, 1 extended, else everything. */

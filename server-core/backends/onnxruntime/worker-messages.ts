@@ -1,5 +1,6 @@
 /** What a model instance and its worker thread say to each other. Tensor bytes travel as transferred buffers, never cloned. */
 import type { DataType } from '../../contract/inference.ts'
+import type { HostPolicy } from '../backend.ts'
 import type { SessionSettings } from './session-settings.ts'
 
 export interface WorkerData {
@@ -8,6 +9,8 @@ export interface WorkerData {
   readonly settings: SessionSettings
   /** Severity from which ONNX Runtime itself writes to standard error; its errors reach us as exceptions anyway. */
   readonly logLevel: 'warning' | 'fatal'
+  /** Where this thread and those of the session run; null: anywhere. */
+  readonly hostPolicy: HostPolicy | null
 }
 
 /** A tensor in Triton's raw form; `data` holds exactly its bytes. */
@@ -25,6 +28,8 @@ export type ToWorker =
 export type FromWorker =
   | { readonly kind: 'ready' }
   | { readonly kind: 'loadFailed'; readonly message: string }
+  /** The thread could not be bound as the host policy says. */
+  | { readonly kind: 'bindFailed'; readonly message: string }
   | { readonly kind: 'ran'; readonly outputs: readonly WorkerTensor[]; readonly computeStart: number; readonly computeEnd: number }
   | { readonly kind: 'runFailed'; readonly message: string }
   | { readonly kind: 'closed' }

@@ -29,8 +29,8 @@ function* distinct(view: ConfigView, problemsOf: (config: ModelConfig) => Iterab
 }
 
 const FEATURES_ZH: Readonly<Record<string, string>> = {
-  ensembles: '集成模型', 'models with the sequence batcher': '使用序列批处理的模型', 'decoupled models': '解耦模型', 'priority levels': '优先级', 'batch inputs': 'batch_input',
-  'batch outputs': 'batch_output', 'ragged batches': '不等长批次', 'custom operator libraries': '自定义算子库', 'repository agents': '模型库代理', 'execution accelerators': '执行加速器',
+  ensembles: '集成模型', 'models with the sequence batcher': '使用序列批处理的模型', 'decoupled models': '解耦模型', 'priority levels': '优先级', 'batch tensors with this backend': '该后端上的批次张量',
+  'batch tensors of an unknown kind': '未知类型的批次张量', 'custom operator libraries': '自定义算子库', 'repository agents': '模型库代理', 'execution accelerators': '执行加速器',
 }
 
 /** The config is no mistake, so it is a warning, as for a backend that is not installed. */
