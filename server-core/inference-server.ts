@@ -5,9 +5,10 @@
  * Names and behaviour are Triton's (TRITONSERVER_Server*). `version` is '' where the version policy decides.
  */
 import type { InferenceRequest, InferenceResponse, ModelMetadata, ServerMetadata } from './contract/inference.ts'
+import type { EnsembleGraph } from './contract/ensemble.ts'
 import type { InferenceTiming } from './contract/console-api.ts'
 import type { ModelConfig } from './contract/model-config.ts'
-import type { ModelControlMode, ModelIndexEntry, ModelSummary } from './contract/repository.ts'
+import type { ModelControlMode, ModelIndexEntry, ModelSummary, TrafficSplit, TrafficSplitSettings } from './contract/repository.ts'
 import type { ModelStatisticsEntry, ServerSample } from './contract/statistics.ts'
 import type { ServerError } from './server-error.ts'
 
@@ -97,8 +98,18 @@ export interface InferenceServer {
   loadModel(name: string, parameters?: LoadParameters): Promise<void>
   /** Resolves when the unload has started; state changes tell the rest. */
   unloadModel(name: string, unloadDependents?: boolean): Promise<void>
+  /**
+   * Gives a share of the requests of a model that name no version to one of its versions, from the next request on; the highest of the other
+   * ready versions gets the rest. A sequence stays with the version it began on. null ends it; so does the end of one of the two versions.
+   * @throws ServerError (lookup); INVALID_ARG, UNAVAILABLE where the traffic cannot be split so
+   */
+  setTrafficSplit(name: string, split: TrafficSplitSettings | null): void
+  /** @throws ServerError (lookup) */
+  trafficSplit(name: string): TrafficSplit | null
   /** @throws ServerError (lookup) ; true for `model_transaction_policy { decoupled: true }`. */
   isDecoupled(name: string, version: string): boolean
+  /** Steps, edges and timings of a loaded ensemble. @throws ServerError (lookup); INVALID_ARG for a model that is none */
+  ensembleGraph(name: string, version: string): EnsembleGraph
   /** Class labels of an output with a label file; undefined where it has none. Index = class. */
   labels(name: string, version: string, output: string): readonly string[] | undefined
   /** Exactly one response. An aborted signal cancels the request while it waits. */

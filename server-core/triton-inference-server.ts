@@ -1,8 +1,9 @@
 import type { BackendRegistry } from './backends/backend-registry.ts'
 import type { Clock } from './clock.ts'
+import type { EnsembleGraph } from './contract/ensemble.ts'
 import type { InferenceRequest, ModelMetadata, ServerMetadata } from './contract/inference.ts'
 import type { ModelConfig } from './contract/model-config.ts'
-import type { ModelControlMode, ModelIndexEntry, ModelSummary } from './contract/repository.ts'
+import type { ModelControlMode, ModelIndexEntry, ModelSummary, TrafficSplit, TrafficSplitSettings } from './contract/repository.ts'
 import type { ModelStatisticsEntry, ServerSample } from './contract/statistics.ts'
 import type {
   InferenceCall, InferenceResult, InferenceServer, InferenceServerListener, InferenceStreamHandlers, LoadParameters, ModelMetricsSnapshot,
@@ -17,7 +18,7 @@ import { ModelLifecycle } from './model-repository/model-lifecycle.ts'
 import { ModelLoader } from './model-repository/model-loader.ts'
 import { findModel } from './model-repository/model-lookup.ts'
 import { requestedModelName } from './model-repository/model-name.ts'
-import { indexEntries, sortedVersions, summaryOf, UNLOADED_REASON, type ModelRecord } from './model-repository/model-record.ts'
+import { indexEntries, sortedVersions, summaryOf, trafficOf, trafficShareOf, UNLOADED_REASON, type ModelRecord } from './model-repository/model-record.ts'
 import { ModelRepository } from './model-repository/model-repository.ts'
 import { RepositoryPoller } from './model-repository/repository-poller.ts'
 import { responseCacheByteSize, type ServerOptions } from './options.ts'
@@ -145,7 +146,10 @@ export class TritonInferenceServer implements InferenceServer {
     const records = name === '' ? [...this.#lifecycle.records.values()] : this.#recordWithReady(name)
     const entries = records.flatMap((record) => sortedVersions(record)
       .filter(([candidate, entry]) => entry.state === 'READY' && (version === '' || candidate === version))
-      .flatMap(([, entry]) => (entry.model === null ? [] : [entry.model.statistics.entry()])))
+      .flatMap(([candidate, { model }]) => {
+        const share = trafficShareOf(record, candidate)
+        return model === null ? [] : [{ ...model.statistics.entry(), ...(share === null ? {} : { traffic: share }) }]
+      }))
     if (name !== '' && version !== '' && entries.length === 0) {
       throw new ServerError('INVALID_ARG', `requested model version is not available for model '${name}'`)
     }
@@ -180,6 +184,13 @@ export class TritonInferenceServer implements InferenceServer {
     return this.#find(name, version).config.model_transaction_policy?.decoupled === true
   }
 
+  ensembleGraph(name: string, version: string): EnsembleGraph {
+    this.#requireRunning()
+    const graph = this.#find(name, version).ensembleGraph()
+    if (graph === null) throw new ServerError('INVALID_ARG', `model '${name}' is not an ensemble: it has no steps`)
+    return graph
+  }
+
   labels(name: string, version: string, output: string): readonly string[] | undefined {
     return this.#find(name, version).labels.get(output)
   }
@@ -187,13 +198,25 @@ export class TritonInferenceServer implements InferenceServer {
   async infer(request: InferenceRequest, options: { readonly signal?: AbortSignal } = {}): Promise<InferenceResult> {
     const requestStart = this.#clock.now()
     if (this.#state === 'STARTING') throw new ServerError('UNAVAILABLE', 'Server not ready')
-    return this.#find(request.modelName, request.modelVersion).infer(request, requestStart, options.signal)
+    return this.#lifecycle.modelFor(request).infer(request, requestStart, options.signal)
   }
 
   inferStream(request: InferenceRequest, handlers: InferenceStreamHandlers): InferenceCall {
     const requestStart = this.#clock.now()
     if (this.#state === 'STARTING') throw new ServerError('UNAVAILABLE', 'Server not ready')
-    return this.#find(request.modelName, request.modelVersion).submit(request, requestStart, handlers)
+    return this.#lifecycle.modelFor(request).submit(request, requestStart, handlers)
+  }
+
+  setTrafficSplit(name: string, split: TrafficSplitSettings | null): void {
+    this.#requireRunning()
+    this.#lifecycle.setTrafficSplit(name, split)
+  }
+
+  trafficSplit(name: string): TrafficSplit | null {
+    this.#requireRunning()
+    this.#find(name, '')
+    const record = this.#lifecycle.records.get(name)
+    return record === undefined ? null : trafficOf(record)
   }
 
   modelSummaries(): readonly ModelSummary[] { return this.#sortedRecords().map((record) => summaryOf(record)) }

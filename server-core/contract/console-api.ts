@@ -9,10 +9,11 @@
  * bigint values travel as `{ "$bigint": "123" }`. See `console-codec.ts`, used by both sides.
  */
 import type { ConfigContext } from './config-language.ts'
+import type { EnsembleGraph } from './ensemble.ts'
 import type { ErrorValue } from './errors.ts'
 import type { InferenceRequest, InferenceResponse, ModelMetadata } from './inference.ts'
 import type { ModelConfig } from './model-config.ts'
-import type { ModelControlMode, ModelSummary } from './repository.ts'
+import type { ModelControlMode, ModelSummary, TrafficSplitSettings } from './repository.ts'
 import type { ServerSample } from './statistics.ts'
 
 export type LogLevel = 'error' | 'warning' | 'info' | 'verbose'
@@ -214,10 +215,14 @@ export interface ConsoleCommands {
   'repository.recent': () => readonly string[]
   'model.load': (args: { name: string }) => void
   'model.unload': (args: { name: string; unloadDependents?: boolean }) => void
+  /** Gives a share of the requests that name no version to one version; null ends that. `ModelSummary.traffic` says what holds. */
+  'model.traffic': (args: { name: string; split: TrafficSplitSettings | null }) => void
   'model.detail': (args: { name: string }) => ModelDetail
   'model.sample': (args: { name: string; path: string }) => { data: Uint8Array; mediaType: string }
   /** A text file of the model directory that a viewer needs (labels, character list). At most 4 MiB. */
   'model.file': (args: { name: string; path: string }) => { data: Uint8Array }
+  /** Steps, edges and timings of a loaded ensemble, with its last requests step by step. */
+  'model.ensembleGraph': (args: { name: string }) => EnsembleGraph
   'model.infer': (args: { request: InferenceRequest }) => { response: InferenceResponse; timing: InferenceTiming }
   /**
    * Begins an import, or adds files to one. Uploaded bytes lie outside every model until they are created. All that belongs to an import

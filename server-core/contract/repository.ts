@@ -9,6 +9,8 @@ export interface ModelIndexEntry {
   readonly version?: string
   readonly state?: ModelReadyState
   readonly reason?: string
+  /** Ours: share of the requests that name no version, while the traffic is split. Clients of Triton ignore it. */
+  readonly traffic_percent?: number
 }
 
 export type ModelControlMode = 'none' | 'poll' | 'explicit'
@@ -28,6 +30,21 @@ export interface ModelVersionSummary {
   /** Why it is not ready; '' when there is nothing to say; 'unloaded' after an unload. */
   readonly reason: string
   readonly files: readonly ModelFile[]
+}
+
+/** A share of the requests that name no version goes to this version. */
+export interface TrafficSplitSettings {
+  readonly version: string
+  /** 0 to 100; hundredths count. */
+  readonly percent: number
+}
+
+export interface TrafficSplit extends TrafficSplitSettings {
+  /** The highest of the other ready versions: gets the rest. */
+  readonly baseVersion: string
+  /** Requests since the split to this version began. */
+  readonly versionRequests: number
+  readonly baseRequests: number
 }
 
 /** Parts of a load in their order. `updatingInstances` stands for a reload that keeps the running version. */
@@ -79,6 +96,8 @@ export interface ModelSummary {
   readonly changedAt: number
   /** What the load is doing now: the stage that was begun last. null: no load goes on. */
   readonly stage: LoadStage | null
+  /** A share of the traffic for another version; null: all goes where the version policy says. */
+  readonly traffic: TrafficSplit | null
   /** The last load that ended; null: none since the server knows the model. */
   readonly lastLoad: ModelLoadReport | null
   readonly maxBatchSize: number | null

@@ -51,6 +51,8 @@ export interface ModelStatisticsEntry {
   readonly response_stats: Readonly<Record<string, InferResponseStatistics>>
   readonly batch_stats: readonly InferBatchStatistics[]
   readonly memory_usage: readonly MemoryUsage[]
+  /** Ours, only while the traffic is split: share of the requests that name no version, and those that came by it. */
+  readonly traffic?: { readonly percent: number; readonly requests: number }
 }
 
 /** Largest relative error of a percentile taken from the buckets. */

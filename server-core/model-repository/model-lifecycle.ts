@@ -1,7 +1,8 @@
 import type { Clock } from '../clock.ts'
 import { ERROR_KINDS } from '../contract/errors.ts'
+import type { InferenceRequest } from '../contract/inference.ts'
 import type { ModelConfig } from '../contract/model-config.ts'
-import type { LoadStageKind, ModelLoadReport } from '../contract/repository.ts'
+import type { LoadStageKind, ModelLoadReport, TrafficSplitSettings } from '../contract/repository.ts'
 import type { LoadParameters } from '../inference-server.ts'
 import type { Logger } from '../logger.ts'
 import type { Model } from '../model/model.ts'
@@ -11,13 +12,15 @@ import { EnsembleDependencies, memberNames } from './ensemble-dependencies.ts'
 import { LoadProgress, type StageInstance } from './load-progress.ts'
 import { openLoadSource, type LoadSource } from './load-source.ts'
 import type { ModelDirectory, VersionDirectory } from './model-directory.ts'
+import { findModel } from './model-lookup.ts'
 import type { ModelLoader } from './model-loader.ts'
 import { ModelOperations, type ModelOperation } from './model-operations.ts'
 import {
-  createRecord, directoryOf, UNLOADED_REASON, type LoadedSource, type ModelRecord, type VersionRecord,
+  baseVersionOf, createRecord, directoryOf, highestReady, trafficOf, UNLOADED_REASON, type LoadedSource, type ModelRecord, type VersionRecord,
 } from './model-record.ts'
 import type { ModelRepository, RepositoryEntry } from './model-repository.ts'
 import { isUnchanged, keptModel } from './reload-rules.ts'
+import { TrafficRouter } from './traffic-router.ts'
 import { Semaphore } from './semaphore.ts'
 import { chooseVersions } from './version-policy.ts'
 
@@ -66,6 +69,7 @@ export class ModelLifecycle {
   /** Loads that go on, those included that nobody waits for any more: each ends in a model or frees what it made. */
   readonly #unfinished = new Set<Promise<void>>()
   #buildingCount = 0
+  #isClosed = false
   /** Models that answer their last requests. */
   readonly #leaving = new Set<Model>()
 
@@ -126,6 +130,7 @@ export class ModelLifecycle {
   async loadMany(names: readonly string[]): Promise<PromiseSettledResult<void>[]> { return this.#ensembles.loadMany(names) }
 
   async #loadOne(name: string, parameters: LoadParameters, isStale: () => boolean): Promise<void> {
+    if (this.#isClosed) throw new ServerError('UNAVAILABLE', 'Server exiting')
     const isOverride = parameters.config !== undefined || (parameters.files?.size ?? 0) > 0
     await this.#operations.run(name, 'load', isOverride, (operation) => this.#load(name, parameters, operation, isStale))
   }
@@ -136,8 +141,9 @@ export class ModelLifecycle {
    */
   async unload(name: string, withMembers = false): Promise<void> { await this.#ensembles.unload(name, withMembers) }
 
-  /** Unloads everything and waits until it is gone. */
+  /** Unloads everything and waits until it is gone, for good: nothing loads any more. */
   async unloadAll(): Promise<void> {
+    this.#isClosed = true
     await this.#operations.finishAll()
     await this.#unloadAndWait()
     while (this.#unfinished.size > 0) await Promise.all(this.#unfinished)
@@ -161,6 +167,59 @@ export class ModelLifecycle {
     while (this.#stopping.size > 0) await Promise.all(this.#stopping)
   }
 
+  /**
+   * Gives a share of the requests that name no version to one version, from the next request on; null ends that.
+   * @throws ServerError when one of the two versions is not ready, or the share is none
+   */
+  setTrafficSplit(name: string, settings: TrafficSplitSettings | null): void {
+    const { log } = this.#options
+    const highest = findModel(this.records, name, '')
+    const record = this.#record(name)
+    if (settings === null) {
+      if (record.traffic?.version === null || record.traffic === null) return
+      record.traffic.set(null, highest.version)
+      log.info(`traffic split of model '${name}' ended: all requests without a version go to version ${highest.version}`, { model: name })
+      this.#changed(record)
+      return
+    }
+    const { version, percent } = settings
+    if (!(percent >= 0 && percent <= 100)) throw new ServerError('INVALID_ARG', `the share of version ${version} of model '${name}' must be 0 to 100 percent, got ${percent}`)
+    const target = findModel(this.records, name, version)
+    const base = baseVersionOf(record, target.version)
+    if (base === null) {
+      throw new ServerError('UNAVAILABLE', `the traffic of model '${name}' cannot be split: version ${target.version} is its only ready version. Load another one as well (version_policy)`)
+    }
+    if (record.versions.get(base)?.model?.isDecoupled !== target.isDecoupled) {
+      throw new ServerError('INVALID_ARG', `the traffic of model '${name}' cannot be split: of versions ${base} and ${target.version} only one is decoupled`)
+    }
+    record.traffic ??= new TrafficRouter()
+    record.traffic.set({ version: target.version, percent }, highest.version)
+    log.info(`traffic split of model '${name}': ${percent} % of the requests without a version go to version ${target.version}, the others to version ${base}`, { model: name })
+    this.#changed(record)
+  }
+
+  /** The model of an inference request; one without a version may have its share of a split. @throws ServerError (lookup) */
+  modelFor(request: InferenceRequest): Model {
+    const { modelName, modelVersion } = request
+    const record = this.records.get(modelName)
+    if (modelVersion === '' && record?.traffic) {
+      const { version } = record.traffic
+      const isReady = version !== null && record.versions.get(version)?.state === 'READY'
+      const chosen = record.traffic.choose(request, isReady ? baseVersionOf(record, version) : highestReady(record)?.version ?? null, this.#options.clock.now())
+      const model = chosen === null ? null : record.versions.get(chosen)
+      if (model?.state === 'READY' && model.model !== null) return model.model
+    }
+    return findModel(this.records, modelName, modelVersion)
+  }
+
+  #endTrafficWithoutVersions(record: ModelRecord): void {
+    const version = record.traffic?.version ?? null
+    if (version === null || trafficOf(record) !== null) return
+    record.traffic?.set(null, '')
+    const isGone = record.versions.get(version)?.state !== 'READY'
+    this.#options.log.info(`traffic split of model '${record.name}' ended: ${isGone ? `version ${version} is not ready any more` : `version ${version} is the only ready one`}`, { model: record.name })
+  }
+
   /** Versions with requests in flight, the leaving ones included. */
   busyModels(): Model[] { return this.#liveModels().filter((model) => model.inflightCount > 0) }
 
@@ -169,8 +228,11 @@ export class ModelLifecycle {
   /** Versions that are being built, those included that nobody waits for any more. */
   get unfinishedLoadCount(): number { return this.#buildingCount }
 
-  /** Out-dates every load that did not finish. */
-  interruptLoads(): void { this.#operations.outdateAll() }
+  /** Out-dates every load that did not finish and refuses further ones: the server ends. */
+  interruptLoads(): void {
+    this.#isClosed = true
+    this.#operations.outdateAll()
+  }
 
   #liveModels(): Model[] {
     const serving = [...this.records.values()].flatMap((record) => [...record.versions.values()].flatMap(({ model }) => (model === null ? [] : [model])))
@@ -520,6 +582,7 @@ export class ModelLifecycle {
   #changed(record: ModelRecord): void {
     // What still happens to a model that was forgotten is no news: nobody lists it any more.
     if (this.records.get(record.name) !== record) return
+    this.#endTrafficWithoutVersions(record)
     record.changedAt = this.#options.clock.wallMilliseconds()
     this.#options.onChanged(record)
   }

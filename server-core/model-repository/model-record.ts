@@ -1,8 +1,9 @@
 import type { ModelConfig } from '../contract/model-config.ts'
-import type { ModelIndexEntry, ModelLoadReport, ModelReadyState, ModelSummary, ModelVersionSummary } from '../contract/repository.ts'
+import type { ModelIndexEntry, ModelLoadReport, ModelReadyState, ModelSummary, ModelVersionSummary, TrafficSplit } from '../contract/repository.ts'
 import type { Model } from '../model/model.ts'
 import type { LoadProgress } from './load-progress.ts'
 import type { ModelDirectory } from './model-directory.ts'
+import type { TrafficRouter } from './traffic-router.ts'
 import { DUPLICATE_REASON, type RepositoryEntry } from './model-repository.ts'
 import type { OverrideDirectory } from './override-directory.ts'
 
@@ -51,11 +52,13 @@ export interface ModelRecord {
   /** The load that goes on. */
   load: LoadProgress | null
   lastLoad: ModelLoadReport | null
+  /** Null: the traffic was never split. */
+  traffic: TrafficRouter | null
   changedAt: number
 }
 
 export function createRecord(name: string, now: number): ModelRecord {
-  return { name, entry: null, look: 0, description: null, versions: new Map(), source: null, pollError: '', load: null, lastLoad: null, changedAt: now }
+  return { name, entry: null, look: 0, description: null, versions: new Map(), source: null, pollError: '', load: null, lastLoad: null, traffic: null, changedAt: now }
 }
 
 /** Versions ascending. */
@@ -72,6 +75,27 @@ export function highestReady(record: ModelRecord): Model | null {
   return best
 }
 
+/** The version that gets the rest of a split traffic: the highest that serves, `version` aside. */
+export function baseVersionOf(record: ModelRecord, version: string): string | null {
+  const others = sortedVersions(record).filter(([candidate, { state, model }]) => candidate !== version && state === 'READY' && model !== null)
+  return others.at(-1)?.[0] ?? null
+}
+
+/** The split in use; null: none, or one of its versions is not ready. */
+export function trafficOf(record: ModelRecord): TrafficSplit | null {
+  const version = record.traffic?.version ?? null
+  if (version === null || record.versions.get(version)?.state !== 'READY') return null
+  const base = baseVersionOf(record, version)
+  return base === null ? null : record.traffic?.describe(base) ?? null
+}
+
+/** Share of the unversioned requests and their number that a version gets; null: the traffic is not split, or the version has no part in it. */
+export function trafficShareOf(record: ModelRecord, version: string): { percent: number; requests: number } | null {
+  const split = trafficOf(record)
+  if (version === split?.version) return { percent: split.percent, requests: split.versionRequests }
+  return version === split?.baseVersion ? { percent: 100 - split.percent, requests: split.baseRequests } : null
+}
+
 export function directoryOf(record: ModelRecord): ModelDirectory | null {
   return record.entry?.kind === 'model' ? record.entry.directory : null
 }
@@ -83,7 +107,8 @@ export function indexEntries(record: ModelRecord, readyOnly: boolean): ModelInde
     .filter(([, version]) => !readyOnly || version.state === 'READY')
     .map(([version, { state, reason: own }]) => {
       const reason = record.pollError === '' ? own : record.pollError
-      return { name: record.name, version, state, ...(reason === '' ? {} : { reason }) }
+      const share = trafficShareOf(record, version)
+      return { name: record.name, version, state, ...(reason === '' ? {} : { reason }), ...(share === null ? {} : { traffic_percent: share.percent }) }
     })
   if (entries.length > 0 || readyOnly) return entries
   return record.pollError === '' ? [{ name: record.name }] : [{ name: record.name, state: 'UNAVAILABLE', reason: record.pollError }]
@@ -109,6 +134,7 @@ export function summaryOf(record: ModelRecord): ModelSummary {
     changedAt: record.changedAt,
     stage: record.load?.current ?? null,
     lastLoad: record.lastLoad,
+    traffic: trafficOf(record),
     maxBatchSize: config?.max_batch_size ?? record.description?.maxBatchSize ?? null,
   }
 }

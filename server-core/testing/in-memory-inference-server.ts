@@ -2,10 +2,11 @@
  * A test double of `InferenceServer` for front-end tests: models are given, `infer` answers inputs as outputs (INPUT0 becomes OUTPUT0)
  * or whatever `respond` says. Lookup errors carry the protocol's texts.
  */
+import type { EnsembleGraph } from '../contract/ensemble.ts'
 import type { InferenceRequest, InferenceResponse, ModelMetadata, ServerMetadata, Tensor } from '../contract/inference.ts'
 import { DATA_TYPES, type DataType } from '../contract/inference.ts'
 import type { ModelConfig, ModelInput, ModelOutput } from '../contract/model-config.ts'
-import type { ModelIndexEntry } from '../contract/repository.ts'
+import type { ModelIndexEntry, TrafficSplit, TrafficSplitSettings } from '../contract/repository.ts'
 import type { ModelStatisticsEntry } from '../contract/statistics.ts'
 import type { InferenceCall, InferenceResult, InferenceServer, InferenceStreamHandlers, LoadParameters, ModelMetricsSnapshot } from '../inference-server.ts'
 import { ServerError, toServerError } from '../server-error.ts'
@@ -68,6 +69,7 @@ export class InMemoryInferenceServer implements InferenceServer {
   /** What load and unload were called with, in order. */
   readonly controlCalls: { name: string; parameters?: LoadParameters | undefined; unloadDependents?: boolean | undefined }[] = []
   metrics: readonly ModelMetricsSnapshot[] = []
+  traffic: TrafficSplitSettings | null = null
   readonly #models = new Map<string, InMemoryModel>()
 
   constructor(models: readonly InMemoryModel[]) {
@@ -77,8 +79,17 @@ export class InMemoryInferenceServer implements InferenceServer {
   isLive(): boolean { return this.state !== 'STARTING' }
   isReady(): boolean { return this.state === 'READY' }
   isModelReady(name: string, version: string): boolean { return this.#lookup(name, version).isReady }
+  setTrafficSplit(name: string, split: TrafficSplitSettings | null): void {
+    this.#lookup(name, '')
+    this.traffic = split
+  }
+  trafficSplit(name: string): TrafficSplit | null {
+    this.#lookup(name, '')
+    return this.traffic === null ? null : { ...this.traffic, baseVersion: '1', versionRequests: 0, baseRequests: 0 }
+  }
   isDecoupled(name: string, version: string): boolean { return this.#lookup(name, version).isDecoupled ?? false }
   labels(name: string, version: string): readonly string[] | undefined { return this.#lookup(name, version).labels }
+  ensembleGraph(name: string): EnsembleGraph { throw new ServerError('INVALID_ARG', `model '${name}' is not an ensemble: it has no steps`) }
   modelConfig(name: string, version: string): ModelConfig { return this.#lookup(name, version).config }
   modelMetrics(): readonly ModelMetricsSnapshot[] { return this.metrics }
   modelSummaries(): readonly never[] { return [] }

@@ -70,6 +70,11 @@ export function consoleCommandHandlers(context: ConsoleCommandContext): ConsoleC
       const from = objectArgument(args, 'arguments')
       return server.unloadModel(stringField(from, 'name'), from['unloadDependents'] === true)
     },
+    'model.traffic': (args) => {
+      const from = objectArgument(args, 'arguments')
+      const split = from['split'] === null ? null : objectArgument(from['split'], 'split')
+      server.setTrafficSplit(stringField(from, 'name'), split === null ? null : { version: stringField(split, 'version'), percent: numberField(split, 'percent', 0, 100) })
+    },
     'model.detail': (args) => modelDetail(context, stringField(objectArgument(args, 'arguments'), 'name')),
     'model.sample': async (args) => {
       const from = objectArgument(args, 'arguments')
@@ -80,6 +85,7 @@ export function consoleCommandHandlers(context: ConsoleCommandContext): ConsoleC
       const from = objectArgument(args, 'arguments')
       return { data: await readModelDirectoryFile(server.modelDirectory(stringField(from, 'name')), stringField(from, 'path'), MAXIMUM_TEXT_BYTES) }
     },
+    'model.ensembleGraph': (args) => server.ensembleGraph(stringField(objectArgument(args, 'arguments'), 'name'), ''),
     'model.infer': (args) => server.infer(inferenceRequestArgument(objectArgument(args, 'arguments')['request'])),
     'import.open': (args, caller) => {
       const from = objectArgument(args, 'arguments')

@@ -1,4 +1,5 @@
 /** Every endpoint of the HTTP protocol: its restriction category, its method, and what it does. */
+import type { TrafficSplitSettings } from '../../contract/repository.ts'
 import type { LoadParameters } from '../../inference-server.ts'
 import { printModelConfigJson } from '../../model-config/json-config.ts'
 import { ServerError } from '../../server-error.ts'
@@ -58,6 +59,7 @@ export const ENDPOINTS: Readonly<Record<RouteKind, Endpoint>> = {
   },
   repositoryIndex: { category: 'model-repository', methods: POST, run: replyIndex },
   modelLoad: { category: 'model-repository', methods: POST, run: loadModel },
+  modelTraffic: { category: 'model-repository', methods: GET_OR_POST, run: modelTraffic },
   modelUnload: { category: 'model-repository', methods: POST, run: unloadModel },
   generate: { category: 'inference', methods: POST, run: notServed('The generate extension') },
   generateStream: { category: 'inference', methods: POST, run: notServed('The generate extension') },
@@ -131,6 +133,34 @@ async function unloadModel(exchange: HttpExchange, environment: EndpointEnvironm
   const unloadDependents = document !== undefined && at >= 0 && document.kind(at) === 'boolean' && document.asBoolean(at)
   await environment.server.unloadModel(exchange.route.model, unloadDependents)
   exchange.replyEmpty(200, 'application/json')
+}
+
+/** Ours: `{"version":"2","percent":10}` gives a share of the traffic to a version, `{"version":null}` ends that; both methods answer what holds. */
+async function modelTraffic(exchange: HttpExchange, environment: EndpointEnvironment): Promise<void> {
+  const { server } = environment
+  const { model } = exchange.route
+  if (exchange.request.method === 'POST') {
+    if (isControlRefused(exchange, environment)) return
+    exchange.errorContentType = 'application/json'
+    server.setTrafficSplit(model, trafficSettings(await jsonBody(exchange, environment)))
+  }
+  replyJson(exchange, () => {
+    const split = server.trafficSplit(model)
+    if (split === null) return { version: null }
+    const { version, percent, baseVersion, versionRequests, baseRequests } = split
+    return { version, percent, base_version: baseVersion, version_requests: versionRequests, base_requests: baseRequests }
+  })
+}
+
+function trafficSettings(document: JsonDocument | undefined): TrafficSplitSettings | null {
+  const refuse = () => new ServerError('INVALID_ARG', 'a traffic split is {"version":"<version>","percent":<0 to 100>}, or {"version":null} to end it')
+  if (document === undefined || document.kind(document.root) !== 'object') throw refuse()
+  const versionAt = document.find(document.root, 'version')
+  const percentAt = document.find(document.root, 'percent')
+  if (versionAt < 0) throw refuse()
+  if (document.kind(versionAt) === 'null') return null
+  if (document.kind(versionAt) !== 'string' || percentAt < 0 || !['integer', 'double'].includes(document.kind(percentAt))) throw refuse()
+  return { version: document.asString(versionAt), percent: document.number(percentAt) }
 }
 
 /** Answers 403 where load and unload are not for this client. */

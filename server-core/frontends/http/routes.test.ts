@@ -16,6 +16,7 @@ describe('matchRoute', () => {
     ['/v2/models/m/config', 'modelConfig', 'm', '', ''],
     ['/v2/models/m/stats', 'modelStatistics', 'm', '', ''],
     ['/v2/models/stats/infer', 'infer', 'stats', '', ''],
+    ['/v2/models/m/traffic', 'modelTraffic', 'm', '', ''],
     ['/v2/models/m/generate', 'generate', 'm', '', ''],
     ['/v2/models/m/generate_stream', 'generateStream', 'm', '', ''],
     ['/v2/models/m/trace/setting', 'trace', 'm', '', ''],
@@ -35,7 +36,7 @@ describe('matchRoute', () => {
 
   it.each([
     '/', '', '/v2/', '/V2', '/v1', '//v2', '/v2/models', '/v2/models/', '/v2/models/m/', '/v2/models//infer', '/v2/models/m/INFER',
-    '/v2/models/m/versions', '/v2/models/m/versions/abc', '/v2/models/m/versions/1/trace/setting', '/v2/models/m/versions/1/infer/x',
+    '/v2/models/m/versions', '/v2/models/m/versions/abc', '/v2/models/m/versions/1/trace/setting', '/v2/models/m/versions/1/traffic', '/v2/models/m/versions/1/infer/x',
     '/v2/models/m/infer/', '/v2/models/a/b/infer', '/v2/health', '/v2/health/live/x', '/v2/repository', '/v2/repository/models/m/reload',
     '/v2/systemsharedmemory/region/register', '/v2/trace', '/v2/logging/x', '/v2/models/m/versions/-1',
   ])('%s is nothing', (path) => {

@@ -5,7 +5,7 @@
 
 export type RouteKind =
   | 'serverLive' | 'serverReady' | 'serverMetadata' | 'modelMetadata' | 'modelReady' | 'modelConfig' | 'modelStatistics' | 'infer'
-  | 'generate' | 'generateStream' | 'repositoryIndex' | 'modelLoad' | 'modelUnload' | 'trace' | 'logging'
+  | 'generate' | 'generateStream' | 'repositoryIndex' | 'modelLoad' | 'modelUnload' | 'modelTraffic' | 'trace' | 'logging'
   | 'systemSharedMemoryStatus' | 'systemSharedMemoryRegister' | 'systemSharedMemoryUnregister'
   | 'cudaSharedMemoryStatus' | 'cudaSharedMemoryRegister' | 'cudaSharedMemoryUnregister'
 
@@ -23,6 +23,9 @@ const MODEL_ACTIONS: ReadonlyMap<string, RouteKind> = new Map<string, RouteKind>
   ['infer', 'infer'], ['generate', 'generate'], ['generate_stream', 'generateStream'], ['ready', 'modelReady'], ['config', 'modelConfig'],
   ['stats', 'modelStatistics'],
 ])
+
+/** Ours, outside Triton's paths. */
+const OWN_MODEL_ACTIONS: ReadonlyMap<string, RouteKind> = new Map<string, RouteKind>([['traffic', 'modelTraffic']])
 
 const REGION_ACTIONS: Readonly<Record<'system' | 'cuda', ReadonlyMap<string, RouteKind>>> = {
   system: new Map<string, RouteKind>([
@@ -70,7 +73,7 @@ function matchModel(segments: readonly string[]): Route | undefined {
   const action = segments[at]
   if (action === undefined) return route('modelMetadata', model, version)
   if (segments.length === at + 2) return action === 'trace' && segments[at + 1] === 'setting' && !hasVersion ? route('trace', model) : undefined
-  const kind = MODEL_ACTIONS.get(action)
+  const kind = MODEL_ACTIONS.get(action) ?? (hasVersion ? undefined : OWN_MODEL_ACTIONS.get(action))
   return kind === undefined || segments.length > at + 1 ? undefined : route(kind, model, version)
 }
 
