@@ -38,7 +38,7 @@ function setUp(options: Partial<DynamicBatchOptions> = {}, instanceCount = 1) {
   const instances = Array.from({ length: instanceCount }, () => new HeldInstance())
   for (const instance of instances) pool.add(instance)
   const outcomes = new Map<string, RequestOutcome>()
-  const request = (id: string, more: { batchSize?: number; timeoutMicroseconds?: number; columns?: number } = {}) => new InflightRequest({
+  const request = (id: string, more: { batchSize?: number; timeoutMicroseconds?: number; columns?: number; priority?: bigint } = {}) => new InflightRequest({
     id,
     inputs: [{ name: 'A', datatype: 'FP32', shape: [more.batchSize ?? 1, more.columns ?? 4], data: new Uint8Array(0) }],
     requestedOutputs: [],
@@ -47,6 +47,7 @@ function setUp(options: Partial<DynamicBatchOptions> = {}, instanceCount = 1) {
     requestStart: clock.now(),
     queueStart: clock.now(),
     timeoutMicroseconds: more.timeoutMicroseconds ?? 0,
+    priority: more.priority ?? 0n,
     onSettled: (outcome, settled) => { outcomes.set(settled.id, outcome) },
   })
   const enqueue = (id: string, more: Parameters<typeof request>[1] = {}) => {
@@ -97,6 +98,15 @@ describe('DynamicBatchScheduler without a delay', () => {
     enqueue('a')
     enqueue('b')
     expect(instances.map((instance) => instance.batches)).toEqual([[['a']], [['b']]])
+  })
+
+  it('does not let a payload grow past its largest preferred size', async () => {
+    const { instance, enqueue } = setUp({ preferredBatchSizes: [4], queueDelayMicroseconds: 1000 })
+    enqueue('hold', { batchSize: 4 })
+    enqueue('a', { batchSize: 4 })
+    enqueue('b')
+    await instance.finish()
+    expect(instance.batches).toEqual([['hold'], ['a']])
   })
 
   it('never splits a request and never exceeds max_batch_size', async () => {
@@ -268,7 +278,126 @@ describe('queue policies', () => {
   })
 })
 
+describe('priorities', () => {
+  const HIGHEST = 18446744073709551615n
+  /** One request at a time, so that the batches show the order of service. */
+  const single = { maxBatchSize: 1, preferredBatchSizes: [1] }
+  const drain = async (instance: HeldInstance, rounds: number) => {
+    for (let round = 0; round < rounds; round++) await instance.finish()
+    return instance.batches.flat()
+  }
+
+  it('serves lower numbers first, in each level first come first served', async () => {
+    const { instance, enqueue } = setUp({ ...single, levels: { count: 3n, defaultLevel: 2n } })
+    enqueue('running')
+    for (const [id, priority] of [['c1', 3n], ['b1', 2n], ['a1', 1n], ['c2', 3n], ['a2', 1n], ['b2', 2n]] as const) enqueue(id, { priority })
+    expect(await drain(instance, 6)).toEqual(['running', 'a1', 'a2', 'b1', 'b2', 'c1', 'c2'])
+  })
+
+  it('puts priority 0 and priorities that do not exist into the default level', async () => {
+    const { instance, enqueue } = setUp({ ...single, levels: { count: 3n, defaultLevel: 2n } })
+    enqueue('running')
+    for (const [id, priority] of [['last', 3n], ['none', 0n], ['beyond', 4n], ['second', 2n], ['first', 1n]] as const) enqueue(id, { priority })
+    expect(await drain(instance, 5)).toEqual(['running', 'first', 'none', 'beyond', 'second', 'last'])
+  })
+
+  it('ignores the value where the model has no levels', async () => {
+    const { instance, enqueue } = setUp(single)
+    enqueue('running')
+    enqueue('a', { priority: 2n })
+    enqueue('b', { priority: 1n })
+    expect(await drain(instance, 2)).toEqual(['running', 'a', 'b'])
+  })
+
+  it('tells neighbouring levels of 64 bits apart', async () => {
+    const { instance, enqueue } = setUp({ ...single, levels: { count: HIGHEST, defaultLevel: HIGHEST } })
+    enqueue('running')
+    for (const [id, priority] of [['last', HIGHEST], ['before', HIGHEST - 1n], ['default', 0n], ['first', 1n]] as const) enqueue(id, { priority })
+    expect(await drain(instance, 4)).toEqual(['running', 'first', 'before', 'last', 'default'])
+  })
+
+  it('batches across levels and leaves requests in the queue until an instance waits', async () => {
+    const { instance, enqueue, pool } = setUp({ levels: { count: 2n, defaultLevel: 2n } })
+    enqueue('running')
+    enqueue('low', { priority: 2n })
+    enqueue('high', { priority: 1n })
+    expect(pool.readyCount).toBe(0)
+    await instance.finish()
+    expect(instance.batches).toEqual([['running'], ['high', 'low']])
+  })
+
+  it('counts the delay from the oldest request of the batch, not from the most urgent', () => {
+    const { clock, instance, enqueue } = setUp({ queueDelayMicroseconds: 1000, levels: { count: 2n, defaultLevel: 2n } })
+    enqueue('old', { priority: 2n })
+    clock.advance(600 * MICROSECOND)
+    enqueue('urgent', { priority: 1n })
+    clock.advance(399 * MICROSECOND)
+    expect(instance.batches).toEqual([])
+    clock.advance(1 * MICROSECOND)
+    expect(instance.batches).toEqual([['urgent', 'old']])
+  })
+
+  it('has a policy and a limit per level; levels without one follow the default policy', () => {
+    const { clock, outcomes, enqueue } = setUp({
+      levels: { count: 3n, defaultLevel: 3n, defaultPolicy: policyWith({ max_queue_size: 2 }), policies: new Map([[1n, policyWith({ max_queue_size: 1, default_timeout_microseconds: 50 })]]) },
+    })
+    enqueue('running', { priority: 1n })
+    enqueue('a', { priority: 1n })
+    expect(() => enqueue('b', { priority: 1n })).toThrow('[request id: b] Exceeds maximum queue size')
+    for (const id of ['c', 'd']) enqueue(id, { priority: 2n })
+    expect(() => enqueue('e', { priority: 2n })).toThrow('[request id: e] Exceeds maximum queue size')
+    for (const id of ['f', 'g']) enqueue(id)
+    clock.advance(1e9)
+    expect([...outcomes.keys()]).toEqual(['a'])
+    expect(messageOf(outcomes.get('a'))).toBe('Request timeout expired')
+  })
+
+  it('serves a delayed request when its own level is empty, before less urgent levels', async () => {
+    const { clock, instance, enqueue } = setUp({
+      ...single, levels: { count: 2n, defaultLevel: 1n, policies: new Map([[1n, policyWith({ timeout_action: 'DELAY', default_timeout_microseconds: 10 })]]) },
+    })
+    enqueue('running')
+    enqueue('delayed', { priority: 1n })
+    enqueue('low', { priority: 2n })
+    clock.advance(10 * MICROSECOND)
+    enqueue('fresh', { priority: 1n })
+    expect(await drain(instance, 3)).toEqual(['running', 'fresh', 'delayed', 'low'])
+  })
+})
+
+describe('delayed start', () => {
+  it('runs nothing before so many requests wait, then goes on as usual', async () => {
+    const { instance, enqueue } = setUp({ delayedStartCount: 3 })
+    enqueue('a')
+    enqueue('b')
+    expect(instance.batches).toEqual([])
+    enqueue('c')
+    expect(instance.batches).toEqual([['a', 'b', 'c']])
+    await instance.finish()
+    enqueue('d')
+    expect(instance.batches).toEqual([['a', 'b', 'c'], ['d']])
+  })
+
+  it('rejects expired requests meanwhile', () => {
+    const { clock, outcomes, enqueue } = setUp({ delayedStartCount: 2, levels: policy({ default_timeout_microseconds: 10 }) })
+    enqueue('a')
+    clock.advance(10 * MICROSECOND)
+    expect(messageOf(outcomes.get('a'))).toBe('Request timeout expired')
+  })
+})
+
 describe('cancellation and stopping', () => {
+  it('fills the place of a request that was cancelled in a batch that no instance took', async () => {
+    const { instance, enqueue, scheduler } = setUp({ maxBatchSize: 2, preferredBatchSizes: [2] })
+    enqueue('running')
+    enqueue('a')
+    const gone = enqueue('gone')
+    scheduler.cancel(gone)
+    enqueue('b')
+    await instance.finish()
+    expect(instance.batches).toEqual([['running'], ['a', 'b']])
+  })
+
   it('settles a cancelled request that waits, with CANCELLED and no text', async () => {
     const { instance, outcomes, enqueue, scheduler } = setUp()
     enqueue('running')

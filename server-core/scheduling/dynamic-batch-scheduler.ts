@@ -153,7 +153,6 @@ export class DynamicBatchScheduler implements Scheduler {
     payload.remove(request)
     if (payload !== this.#current) return
     payload.isSaturated = false
-    if (payload.requests.length === 0) payload.shapeKey = null
     this.#forgetScan()
   }
 
@@ -219,8 +218,7 @@ export class DynamicBatchScheduler implements Scheduler {
     const baseSize = scan.base?.batchSize ?? 0
     const isOverdue = this.#delay !== 0 && this.#clock.now() >= scan.oldestStart + this.#delay
     if (scan.hasCandidate && scan.candidateCount > 0 && !isOverdue) {
-      const isSaturated = scan.isSaturated || this.#delay === 0 || baseSize + scan.candidateSize >= this.#maxPreferred
-      return { count: scan.candidateCount, isSaturated, wakeAt: null }
+      return { count: scan.candidateCount, isSaturated: scan.isSaturated || this.#delay === 0, wakeAt: null }
     }
     if (scan.base !== null && (scan.count === 0 || (scan.hasCandidate && !isOverdue))) {
       // Nothing suits the payload that still grows: close it, and start a new one.
