@@ -10,6 +10,7 @@ import { Model, type InstanceSteps } from '../model/model.ts'
 import type { HostPolicies } from '../model/host-policy.ts'
 import { isParallelLoadingAsked } from '../model/instance-groups.ts'
 import type { ResponseCache } from '../model/response-cache.ts'
+import { readSequenceStates } from '../model/sequence-inputs.ts'
 import { readWarmUpSamples } from '../model/warm-up.ts'
 import { firstInNameOrder, inferBackend } from '../model-config/infer-backend.ts'
 import { readModelConfigJson } from '../model-config/json-config.ts'
@@ -96,6 +97,7 @@ export class ModelLoader {
         version: String(version.version), config: completed, backendModel, findMember: null, statistics, clock,
         labels: await readLabelFiles(completed, directory.path),
         warmUp: await readWarmUpSamples(completed, directory.path),
+        sequenceStates: await readSequenceStates(completed, directory.path),
         rateLimiter: this.#options.rateLimiter,
         responseCache: this.#options.responseCache ?? null,
         hostPolicies: this.#options.hostPolicies,

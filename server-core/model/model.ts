@@ -17,11 +17,13 @@ import type { RateLimiter } from '../scheduling/rate-limiter.ts'
 import { stoppingError } from '../scheduling/refusals.ts'
 import { ResponseOrder } from '../scheduling/response-order.ts'
 import type { Scheduler } from '../scheduling/scheduler.ts'
+import type { SequenceState } from '../scheduling/sequence.ts'
 import { ServerError, toServerError } from '../server-error.ts'
 import type { HostPolicies } from './host-policy.ts'
 import { expandGroups, resolveHostPolicies, type WantedInstance } from './instance-groups.ts'
 import { ModelInstance } from './model-instance.ts'
 import { protocolDataType, RequestValidator, type ValidatedRequest } from './request-validation.ts'
+import { prepareSequenceWarmUp } from './sequence-inputs.ts'
 import { ResponseCounter } from './response-counter.ts'
 import type { CachedResponse, ModelResponseCache, ResponseCache } from './response-cache.ts'
 import type { WarmUpSample } from './warm-up.ts'
@@ -36,6 +38,8 @@ export interface ModelOptions {
   readonly labels: ReadonlyMap<string, readonly string[]>
   /** Run on each instance before it takes requests. */
   readonly warmUp: readonly WarmUpSample[]
+  /** Implicit states of a model with the sequence batcher; absent: none. */
+  readonly sequenceStates?: readonly SequenceState[]
   /** Null: `--rate-limit=off`. */
   readonly rateLimiter: RateLimiter | null
   readonly hostPolicies: HostPolicies
@@ -83,6 +87,8 @@ export class Model {
   readonly #ensemble: EnsembleScheduler | null
   readonly #order: ResponseOrder | null
   #instances: ModelInstance[] = []
+  /** Taken away by an update, and kept by the sequences that they still have. */
+  readonly #leaving = new Set<ModelInstance>()
   #config: ModelConfig
   #nextIndex = 0
   #inflightCount = 0
@@ -108,7 +114,7 @@ export class Model {
     options.statistics.hasResponseCache = this.#responseCache !== null
     this.#pool = new InstancePool(options.rateLimiter)
     this.#ensemble = options.findMember === null ? null : this.#createEnsemble(options.findMember)
-    this.#scheduler = this.#ensemble ?? createScheduler(options.config, this.#pool, options.clock)
+    this.#scheduler = this.#ensemble ?? createScheduler(options.config, this.#pool, options.clock, { states: options.sequenceStates ?? [], log: options.log })
     this.#order = options.config.dynamic_batching?.preserve_ordering === true ? new ResponseOrder() : null
   }
 
@@ -143,7 +149,7 @@ export class Model {
 
   /**
    * Changes the instances of a running model: those that fit stay, missing ones are created first, then surplus ones leave after the
-   * batch they run. On failure nothing changes.
+   * batch they run, or after the sequences that have slots on them (which this does not wait for). On failure nothing changes.
    */
   async updateInstances(groups: readonly ModelInstanceGroup[], policy: ModelVersionPolicy | undefined, steps: InstanceSteps = NO_STEPS): Promise<void> {
     // Of equal ones, those that run are kept first.
@@ -158,7 +164,18 @@ export class Model {
     for (const instance of this.#instances) if (!before.has(instance)) instance.join()
     // The last one may have been given up while new ones were made.
     if (this.#executing.some(isAlive)) this.#deadReason = null
-    await Promise.all(unused.map((instance) => instance.stop()))
+    await Promise.all(unused.map((instance) => this.#dismiss(instance)))
+  }
+
+  async #dismiss(instance: ModelInstance): Promise<void> {
+    if (this.#scheduler.retire === undefined) {
+      await instance.stop()
+      return
+    }
+    this.#leaving.add(instance)
+    void this.#scheduler.retire(instance).then(() => instance.stop()).catch((error: unknown) => {
+      this.#options.log.warning('could not free an instance of a model', { model: this.name, version: this.version, instance: instance.name, error: String(error) })
+    }).finally(() => { this.#leaving.delete(instance) })
   }
 
   /** The instances of all places, in their order: those kept, and new ones. On failure the new ones are freed. */
@@ -235,13 +252,21 @@ export class Model {
       const errors: Error[] = []
       const started = clock.now()
       for (let position = 0; position < sample.batchSize; position++) {
-        payload.add(new InflightRequest({
+        const request = new InflightRequest({
           ...sample.request, id: '', parameters: {}, requestStart: started, queueStart: started, timeoutMicroseconds: 0,
           onSettled: (outcome, { requestStart, queueStart, batchSize }) => {
             if (outcome.kind === 'failure') errors.push(outcome.error)
             else this.statistics.countSuccess({ requestStart, queueStart, requestEnd: clock.now(), batchSize, times: outcome.times })
           },
-        }))
+        })
+        const { sequence_batching: sequences } = this.#config
+        if (sequences !== undefined) {
+          prepareSequenceWarmUp(request, this.#options.sequenceStates ?? [], sequences.iterative_sequence, () => {
+            const ended = clock.now()
+            return { executeStart: started, computeStart: started, computeEnd: ended, executeEnd: ended }
+          })
+        }
+        payload.add(request)
       }
       await instance.run(payload)
       const [cause] = errors
@@ -394,7 +419,7 @@ export class Model {
 
   async #free(): Promise<void> {
     this.#responseCache?.close()
-    const results = await Promise.allSettled(this.#instances.map((instance) => instance.stop()))
+    const results = await Promise.allSettled([...this.#instances, ...this.#leaving].map((instance) => instance.stop()))
     this.#instances = []
     results.push(...await Promise.allSettled([this.#options.backendModel.finalize()]))
     for (const result of results) {

@@ -1,6 +1,7 @@
 import { DATA_TYPES, type DataType, type DataTypeConfigName, type InferenceRequest, type Tensor } from '../contract/inference.ts'
 import type { ModelConfig, ModelInput } from '../contract/model-config.ts'
 import { requestIdPrefix } from '../scheduling/refusals.ts'
+import { correlationControl } from '../scheduling/sequence-controls.ts'
 import { ServerError } from '../server-error.ts'
 
 /** A request that fits its model: inputs in the shapes the backend sees (reshape applied), outputs named. */
@@ -34,6 +35,8 @@ export class RequestValidator {
   readonly #required: readonly string[]
   readonly #outputNames: readonly string[]
   readonly #outputSet: ReadonlySet<string>
+  /** Null: no sequence model, or one that does not look at the id. */
+  readonly #correlation: { readonly name: string; readonly datatype: DataType } | null
 
   constructor(config: ModelConfig) {
     this.#model = config.name
@@ -42,6 +45,7 @@ export class RequestValidator {
     this.#required = config.input.filter((input) => !input.optional).map((input) => input.name)
     this.#outputNames = config.output.map((output) => output.name)
     this.#outputSet = new Set(this.#outputNames)
+    this.#correlation = config.sequence_batching === undefined ? null : correlationControl(config.sequence_batching)
   }
 
   /** @throws ServerError INVALID_ARG */
@@ -53,8 +57,10 @@ export class RequestValidator {
     }
     this.#checkInputNames(request, refuse)
     const batchSize = this.#maxBatchSize > 0 ? this.#checkBatch(request.inputs, refuse) : 1
+    const inputs = request.inputs.map((input) => this.#checkInput(input, batchSize, refuse))
+    this.#checkCorrelationId(request.sequenceId ?? 0n, refuse)
     return {
-      inputs: request.inputs.map((input) => this.#checkInput(input, batchSize, refuse)),
+      inputs,
       requestedOutputs: request.requestedOutputs.length > 0 ? request.requestedOutputs : this.#outputNames,
       batchSize,
     }
@@ -128,6 +134,16 @@ export class RequestValidator {
     if (config.reshape === undefined) return tensor
     const reshaped = reshapeDims(config.dims, dims, config.reshape.shape)
     return { ...tensor, shape: isBatching ? [batchSize, ...reshaped] : reshaped }
+  }
+
+  /** No id at all is for the sequence batcher to refuse; an empty one is text. */
+  #checkCorrelationId(id: bigint | string, refuse: (text: string) => never): void {
+    if (this.#correlation === null || id === 0n) return
+    const { name, datatype } = this.#correlation
+    const isText = typeof id === 'string'
+    if (isText !== (datatype === 'BYTES')) {
+      refuse(`sequence batching control '${name}' data-type is '${isText ? 'BYTES' : 'UINT64'}', but model '${this.#model}' expects '${datatype}'`)
+    }
   }
 
   #checkStrings(tensor: Tensor, expected: number, refuse: (text: string) => never): void {

@@ -6,6 +6,7 @@ import { resolveInside } from '../model-repository/contained-path.ts'
 import { ServerError } from '../server-error.ts'
 import { warmUpBatchSizeText } from './warm-up-texts.ts'
 import { protocolDataType, RequestValidator, type ValidatedRequest } from './request-validation.ts'
+import { withSequenceInputs } from './sequence-inputs.ts'
 
 /** A `model_warmup` entry, ready to run: `batchSize` requests of batch 1 in one execution, `count` times. */
 export interface WarmUpSample {
@@ -36,7 +37,7 @@ interface WarmUpInput {
  * @throws ServerError INVALID_ARG where a sample is incomplete or does not fit the model (model config facts, section 6)
  */
 export async function readWarmUpSamples(config: ModelConfig, modelDirectory: string): Promise<WarmUpSample[]> {
-  const validator = new RequestValidator(config)
+  const validator = new RequestValidator(withSequenceInputs(config))
   const samples: WarmUpSample[] = []
   for (const entry of config.model_warmup as readonly WarmUpConfig[]) {
     const batchSize = entry.batch_size ?? 0

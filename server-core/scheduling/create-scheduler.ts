@@ -1,16 +1,31 @@
 import type { Clock } from '../clock.ts'
 import type { ModelConfig, ModelDynamicBatching } from '../contract/model-config.ts'
+import type { Logger } from '../logger.ts'
 import { exactInteger } from '../model-config/exact-integers.ts'
 import { DefaultScheduler } from './default-scheduler.ts'
 import { DynamicBatchScheduler } from './dynamic-batch-scheduler.ts'
 import type { InstancePool } from './instance-pool.ts'
 import type { QueueLevels } from './queue-level.ts'
 import type { Scheduler } from './scheduler.ts'
+import { SequenceBatchScheduler } from './sequence-batch-scheduler.ts'
+import type { SequenceState } from './sequence.ts'
 import { shapeRuleOf } from './shape-rule.ts'
-import { delayedStartCount } from './test-hooks.ts'
+import { delayedBacklogCount, delayedStartCount } from './test-hooks.ts'
+
+/** What only the sequence batcher asks for. */
+export interface SequenceParts {
+  readonly states: readonly SequenceState[]
+  readonly log: Logger
+}
 
 /** The scheduler that a model's config asks for. @param config complete and normalised */
-export function createScheduler(config: ModelConfig, pool: InstancePool, clock: Clock): Scheduler {
+export function createScheduler(config: ModelConfig, pool: InstancePool, clock: Clock, { states, log }: SequenceParts): Scheduler {
+  if (config.sequence_batching !== undefined) {
+    return new SequenceBatchScheduler({
+      modelName: config.name, maxBatchSize: config.max_batch_size, batching: config.sequence_batching, shapeRule: shapeRuleOf(config), states, log,
+      delayCount: delayedStartCount(), backlogDelayCount: delayedBacklogCount(),
+    }, pool, clock)
+  }
   const batching = config.dynamic_batching
   if (batching === undefined) return new DefaultScheduler(pool)
   return new DynamicBatchScheduler({

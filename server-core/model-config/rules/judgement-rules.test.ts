@@ -351,8 +351,8 @@ const BRAIN = file([tensor('A', [3], 'BF16')], [tensor('B', [3], 'BF16')])
 
 const LOADER: readonly Case[] = [
   {
-    code: 'not-executable-here', severity: 'warning', fix: null, context: INSTALLED, text: 'backend: "identity"\nsequence_batching { }\n', good: 'backend: "identity"\n',
-    serverText: "model 'model' sets sequence_batching: this version cannot run models with the sequence batcher. Remove the field or serve the model with a version that can",
+    code: 'not-executable-here', severity: 'warning', fix: null, context: INSTALLED, text: 'backend: "identity"\nmodel_operations { op_library_filename: "a.so" }\n', good: 'backend: "identity"\n',
+    serverText: "model 'model' sets model_operations.op_library_filename: this version cannot run custom operator libraries. Remove the field or serve the model with a version that can",
   },
   {
     code: 'lists-must-be-written', severity: 'error', fix: null, text: 'backend: "onnxruntime"\n', context: { ...ADD, isAutoCompleteOff: true }, good: GOOD_ADD,
