@@ -12,11 +12,12 @@ import { Segmented } from '../../components/segmented.tsx'
 import { useConfigDocument } from './config-document.ts'
 import { BatchingSection } from './form/batching-section.tsx'
 import { FIRST_SECTIONS, GENERATED_SECTIONS } from './form/control-kind.ts'
+import { useDocumentValue } from './form/document-value.ts'
 import { changedCount, placedDiagnostics } from './form/field-state.ts'
 import { useFieldText } from './form/field-text.ts'
 import { select } from './form/form-actions.ts'
 import { Findings } from './form/form-field.tsx'
-import { useShownFields } from './form/form-filter.tsx'
+import { useAreShown } from './form/form-filter.tsx'
 import { isUnder, unknownFields } from './form/form-tree.ts'
 import { setQuery, setScope, setSectionOpen, useFormView } from './form/form-view-store.ts'
 import { InstancesSection } from './form/instances-section.tsx'
@@ -30,7 +31,6 @@ import './form/config-form.css'
 export function ConfigForm() {
   const { t } = useTranslation('config-form')
   const body = useRef<HTMLDivElement>(null)
-  useFollowedSelection(body)
   const onFocus = (event: FocusEvent<HTMLElement>): void => {
     const holder = event.target.closest('[data-path]')
     const path = holder instanceof HTMLElement ? readPath(holder) : null
@@ -40,6 +40,7 @@ export function ConfigForm() {
   }
   return (
     <div className="npu-form" role="form" aria-label={t('title')} data-testid="config-form">
+      <FollowedSelection body={body} />
       <FormHead />
       <div className="npu-form-body" ref={body} onFocus={onFocus} tabIndex={-1}>
         <FileProblems />
@@ -61,9 +62,9 @@ export function ConfigForm() {
 
 function FormHead() {
   const { t } = useTranslation('config-form')
-  const { query, scope } = useFormView()
-  const document = useConfigDocument()
-  const count = changedCount(document)
+  const query = useFormView((state) => state.query)
+  const scope = useFormView((state) => state.scope)
+  const count = useDocumentValue(changedCount)
   return (
     <div className="npu-form-head">
       <Input className="npu-form-search" contentBefore={<SearchIcon />} value={query} placeholder={t('find')} aria-label={t('find')} type="search" data-own-undo data-page-filter data-testid="config-form-find" onChange={(_event, { value }) => setQuery(value)} onKeyDown={(event) => { if (event.key === 'Escape') setQuery('') }} />
@@ -74,19 +75,20 @@ function FormHead() {
 
 /** What is wrong with the file outside every field. */
 function FileProblems() {
-  const { tree, diagnostics } = useConfigDocument()
-  const own = placedDiagnostics(tree, diagnostics).filter(({ path }) => path.length === 0).map(({ diagnostic }) => diagnostic)
+  const own = useDocumentValue(({ tree, diagnostics }) => placedDiagnostics(tree, diagnostics).filter(({ path }) => path.length === 0).map(({ diagnostic }) => diagnostic))
   return own.length === 0 ? null : <div className="npu-form-section"><div className="npu-form-section-body"><Findings diagnostics={own} /></div></div>
 }
 
+const ALL_PATHS: readonly ConfigPath[] = [...[...FIRST_SECTIONS, ...GENERATED_SECTIONS].flatMap(({ fields }): readonly string[] => fields), 'parameters'].map((name) => [name])
+
 function NothingFound() {
   const { t } = useTranslation('config-form')
-  const { query, scope } = useFormView()
-  const isShown = useShownFields()
-  const tree = useConfigDocument((state) => state.tree)
+  const query = useFormView((state) => state.query)
+  const scope = useFormView((state) => state.scope)
+  const areShown = useAreShown(ALL_PATHS)
+  const hasUnknown = useDocumentValue(({ tree }) => unknownFields(tree).length > 0)
   const isNpuShown = useIsNpuShown()
-  const names = [...FIRST_SECTIONS, ...GENERATED_SECTIONS].flatMap(({ fields }): readonly string[] => fields)
-  if ((query.trim() === '' && scope === 'all') || isNpuShown || [...names, 'parameters'].some((name) => isShown([name])) || unknownFields(tree).length > 0) return null
+  if ((query.trim() === '' && scope === 'all') || isNpuShown || areShown.includes(true) || hasUnknown) return null
   return <p className="npu-empty">{query.trim() === '' ? t(scope === 'set' ? 'nothingSet' : 'nothingChanged') : t('nothingFound', { query: query.trim() })} <button type="button" className="npu-link" onClick={() => { setQuery(''); setScope('all') }}>{t('showAll')}</button></p>
 }
 
@@ -111,8 +113,8 @@ function mark(body: HTMLElement | null, holder: Element | null): void {
   holder?.setAttribute('data-marked', '')
 }
 
-/** A selection made elsewhere: its section opens, its field comes into view and is marked. */
-function useFollowedSelection(body: RefObject<HTMLDivElement | null>): void {
+/** A selection made elsewhere: its section opens, its field comes into view and is marked. A part of its own, so that the form is not drawn again. */
+function FollowedSelection({ body }: { readonly body: RefObject<HTMLDivElement | null> }) {
   const selection = useConfigDocument((state) => state.selection)
   const opened = useFormView((state) => state.opened)
   useEffect(() => {
@@ -127,6 +129,7 @@ function useFollowedSelection(body: RefObject<HTMLDivElement | null>): void {
     mark(body.current, holder)
     holder?.scrollIntoView({ block: 'nearest' })
   }, [selection, opened, body])
+  return null
 }
 
 function isDrawn(body: HTMLElement | null, path: ConfigPath): boolean {

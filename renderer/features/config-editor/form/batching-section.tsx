@@ -4,16 +4,16 @@ import type { ConfigPath } from '../../../../server-core/model-config/config-pat
 import type { ConfigValue } from '../../../../server-core/model-config/config-style.ts'
 import { Disclosure } from '../../../components/disclosure.tsx'
 import { Segmented } from '../../../components/segmented.tsx'
-import { useConfigDocument } from '../config-document.ts'
+import { useDocumentValue } from './document-value.ts'
 import { edit, removing, setting } from './form-actions.ts'
 import { BatchingSketch } from './batching-sketch.tsx'
 import { FieldRow, GroupState } from './form-field.tsx'
-import { useShownFields } from './form-filter.tsx'
+import { useAreShown } from './form-filter.tsx'
 import { FormSection } from './form-section.tsx'
 import { setSectionOpen, useFormView } from './form-view-store.ts'
 import { textMatches } from './field-search.ts'
 import { useFieldText } from './field-text.ts'
-import { isWritten, valuesAtPath } from './field-state.ts'
+import { isWritten } from './field-state.ts'
 import { numberAt, numbersAt, schemaAt, valueAt } from './form-tree.ts'
 import { ListControl, NumberControl } from './scalar-controls.tsx'
 import { MessageFields } from './schema-fields.tsx'
@@ -24,17 +24,26 @@ const PREFERRED: ConfigPath = [...DYNAMIC, 'preferred_batch_size']
 
 const SCHEDULERS = { off: null, dynamic: 'dynamic_batching', sequence: 'sequence_batching', ensemble: 'ensemble_scheduling' } as const
 type Scheduler = keyof typeof SCHEDULERS
+const OTHERS = ['sequence_batching', 'ensemble_scheduling'] as const
+
+const dynamicType = schemaAt(DYNAMIC)?.type
+const DYNAMIC_MESSAGE = dynamicType?.kind === 'message' ? dynamicType.message : null
+/** Folded away. */
+const REST = DYNAMIC_MESSAGE?.fields.map(({ name }) => name).filter((name) => name !== 'preferred_batch_size' && name !== 'max_queue_delay_microseconds') ?? []
 
 export function BatchingSection() {
   const { t } = useTranslation('config-form')
-  const tree = useConfigDocument((state) => state.tree)
-  const isShown = useShownFields()
+  const [isDynamicShown, ...areOthersShown] = useAreShown([DYNAMIC, ...OTHERS.map((name) => [name])])
   const { words } = useFieldText()
   const query = useFormView((state) => state.query)
+  const scheduler = useDocumentValue(({ tree }): Scheduler => (['dynamic', 'sequence', 'ensemble'] as const).find((one) => valueAt(tree, [SCHEDULERS[one]]) !== null) ?? 'off')
+  const { max, delay, preferred, isPreferredWritten, written } = useDocumentValue(({ tree }) => ({
+    max: numberAt(tree, ['max_batch_size']) ?? 0, delay: numberAt(tree, DELAY) ?? 0, preferred: numbersAt(tree, PREFERRED), isPreferredWritten: isWritten(tree, PREFERRED),
+    written: REST.filter((name) => isWritten(tree, [...DYNAMIC, name])),
+  }))
   // Of the other schedulers only the choice is made here: their fields, which have sections of their own, are not searched.
-  const isOther = (name: string) => isShown([name]) && textMatches(`${name} ${words([name])}`, query)
-  if (!isShown(DYNAMIC) && !isOther('sequence_batching') && !isOther('ensemble_scheduling')) return null
-  const scheduler: Scheduler = (['dynamic', 'sequence', 'ensemble'] as const).find((one) => valueAt(tree, [SCHEDULERS[one]]) !== null) ?? 'off'
+  const isOther = OTHERS.some((name, index) => areOthersShown[index] === true && textMatches(`${name} ${words([name])}`, query))
+  if (isDynamicShown !== true && !isOther) return null
   const choose = (next: Scheduler): void => {
     if (next === scheduler) return
     const field = SCHEDULERS[next]
@@ -45,11 +54,6 @@ export function BatchingSection() {
   const isDynamic = scheduler === 'dynamic'
   const path: ConfigPath = scheduler === 'off' ? DYNAMIC : [SCHEDULERS[scheduler] ?? 'dynamic_batching']
   const preferredSchema = schemaAt(PREFERRED)
-  const schema = schemaAt(DYNAMIC)
-  const max = numberAt(tree, ['max_batch_size']) ?? 0
-  const dynamicMessage = schema?.type.kind === 'message' ? schema.type.message : null
-  const rest = dynamicMessage?.fields.filter(({ name }) => name !== 'preferred_batch_size' && name !== 'max_queue_delay_microseconds').map(({ name }) => name) ?? []
-  const written = rest.filter((name) => isWritten(tree, [...DYNAMIC, name]))
   return (
     <FormSection id="batching" paths={[DYNAMIC]}>
       <div className="npu-form-row" data-path={JSON.stringify(path)}>
@@ -59,14 +63,14 @@ export function BatchingSection() {
           <div className="npu-secondary npu-form-note">{t(`batching.${scheduler}Note`)}{isDynamic && max <= 1 ? ` ${t('batching.needsMax', { max })}` : ''}</div>
         </div>
       </div>
-      {isDynamic && dynamicMessage !== null && (
+      {isDynamic && DYNAMIC_MESSAGE !== null && (
         <GroupState path={DYNAMIC}>{() => (
           <>
             <FieldRow path={DELAY} isKept>{(names) => <NumberControl path={DELAY} names={names} scalar="uint64" limits={{ min: 0, placeholder: '0', unit: t('batching.delayUnit') }} />}</FieldRow>
-            <FieldRow path={PREFERRED} isKept note={valuesAtPath(tree, PREFERRED).length === 0 && max > 1 ? t('batching.preferredDefault', { max }) : undefined}>{(names) => preferredSchema !== null && <ListControl path={PREFERRED} names={names} field={preferredSchema} placeholder={max > 1 ? `[ ${max} ]` : '[ ]'} />}</FieldRow>
-            {max > 1 && <BatchingSketch delay={numberAt(tree, DELAY) ?? 0} preferred={numbersAt(tree, PREFERRED)} maxBatchSize={max} />}
+            <FieldRow path={PREFERRED} isKept note={!isPreferredWritten && max > 1 ? t('batching.preferredDefault', { max }) : undefined}>{(names) => preferredSchema !== null && <ListControl path={PREFERRED} names={names} field={preferredSchema} placeholder={max > 1 ? `[ ${max} ]` : '[ ]'} />}</FieldRow>
+            {max > 1 && <BatchingSketch delay={delay} preferred={preferred} maxBatchSize={max} />}
             <Disclosure title={t('batching.more')} note={written.length > 0 ? written.join(', ') : undefined}>
-              <div className="npu-form-nested"><MessageFields path={DYNAMIC} schema={dynamicMessage} except={['preferred_batch_size', 'max_queue_delay_microseconds']} /></div>
+              <div className="npu-form-nested"><MessageFields path={DYNAMIC} schema={DYNAMIC_MESSAGE} except={['preferred_batch_size', 'max_queue_delay_microseconds']} /></div>
             </Disclosure>
           </>
         )}</GroupState>

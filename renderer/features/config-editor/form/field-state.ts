@@ -3,8 +3,8 @@ import type { ConfigDiagnostic } from '../../../../server-core/contract/config-l
 import type { ConfigPath } from '../../../../server-core/model-config/config-path.ts'
 import { parsePbtxt } from '../../../../server-core/model-config/pbtxt-parser.ts'
 import type { PbtxtTree, PbtxtValue } from '../../../../server-core/model-config/pbtxt-tree.ts'
-import { useConfigDocument } from '../config-document.ts'
 import type { ConfigDocument } from '../config-document.ts'
+import { useDocumentValue } from './document-value.ts'
 import { isSamePath, isUnder, locksOf, meaningOf, messageAt, pathAt, schemaAt, valueAt, valuesOf } from './form-tree.ts'
 import type { Lock } from './form-tree.ts'
 
@@ -90,11 +90,10 @@ export function fieldState(document: Pick<ConfigDocument, 'tree' | 'savedText' |
 }
 
 export function useFieldState(path: ConfigPath, isGroup = false): FieldState {
-  return fieldState(useConfigDocument(), path, isGroup)
+  return useDocumentValue((document) => fieldState(document, path, isGroup))
 }
 
 /** Diagnostics at or below any of the paths, with the worst severity first. */
 export function useFindings(paths: readonly ConfigPath[]): readonly ConfigDiagnostic[] {
-  const { tree, diagnostics } = useConfigDocument()
-  return placedDiagnostics(tree, diagnostics).filter((placed) => paths.some((path) => isUnder(placed.path, path))).map(({ diagnostic }) => diagnostic)
+  return useDocumentValue(({ tree, diagnostics }) => placedDiagnostics(tree, diagnostics).filter((placed) => paths.some((path) => isUnder(placed.path, path))).map(({ diagnostic }) => diagnostic))
 }

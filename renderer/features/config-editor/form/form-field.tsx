@@ -8,6 +8,7 @@ import type { ConfigPath } from '../../../../server-core/model-config/config-pat
 import { CloseIcon, FixIcon, InfoIcon } from '../../../components/icons.tsx'
 import { StateMark } from '../../../components/state-pill.tsx'
 import { applyEdits, useConfigDocument } from '../config-document.ts'
+import { useDocumentValue } from './document-value.ts'
 import { edit, removing } from './form-actions.ts'
 import { treeOfText, useFieldState } from './field-state.ts'
 import type { FieldState } from './field-state.ts'
@@ -114,9 +115,10 @@ function RemoveButton({ path, human }: { readonly path: ConfigPath; readonly hum
 /** In place of a control: the text as it stands, why the form leaves it alone, and the way to it. */
 export function LockedField({ path, lock }: { readonly path: ConfigPath; readonly lock: Lock }) {
   const { t } = useTranslation('config-form')
-  const tree = useConfigDocument((state) => state.tree)
-  const span = findField(tree, path)
-  const written = span === null ? '' : tree.text.slice(span.start, span.end).replace(/\s+/g, ' ').slice(0, 80)
+  const written = useDocumentValue(({ tree }) => {
+    const span = findField(tree, path)
+    return span === null ? '' : tree.text.slice(span.start, span.end).replace(/\s+/g, ' ').slice(0, 80)
+  })
   return (
     <div className="npu-form-locked">
       <span className="npu-small-text npu-form-why"><StateMark kind="failed" isDecoration /><span>{t('locked', { line: lock.error.line })}</span></span>

@@ -44,7 +44,5 @@ export function FormSection({ id, paths, note, actions, isFolding = false, child
 }
 
 export function useIsSectionOpen(id: SectionId, isFolding: boolean): boolean {
-  const { opened, query, scope } = useFormView()
-  if (!isFolding || query.trim() !== '' || scope !== 'all') return true
-  return opened[id] ?? false
+  return useFormView(({ opened, query, scope }) => !isFolding || query.trim() !== '' || scope !== 'all' || opened[id] === true)
 }

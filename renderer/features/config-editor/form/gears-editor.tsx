@@ -6,32 +6,31 @@ import type { ConfigPath } from '../../../../server-core/model-config/config-pat
 import { AddIcon, CloseIcon } from '../../../components/icons.tsx'
 import { IconButton } from '../../../components/icon-button.tsx'
 import { StateMark } from '../../../components/state-pill.tsx'
-import { useConfigDocument } from '../config-document.ts'
+import { useDocumentValue } from './document-value.ts'
 import { edit, settingParameter } from './form-actions.ts'
 import { FieldRow, Findings } from './form-field.tsx'
 import { batchGears, coverage, coverageRuns, formatDynamicDims, formatInputShape, isBatchOnly, MAX_GEARS, MIN_GEARS, parseGears, powersOfTwo, rowForBatch, shapedInputs } from './gears.ts'
 import type { Gears } from './gears.ts'
 import { useFieldState } from './field-state.ts'
 import { countAt, numberAt, numbersAt, textAt } from './form-tree.ts'
-import { optionAt, optionKey, optionPath } from './npu-options.ts'
+import { optionAt, optionKey } from './npu-options.ts'
 import { ParameterLine } from './parameter-line.tsx'
 
 export function GearsEditor() {
   const { t } = useTranslation('config-form')
-  const tree = useConfigDocument((state) => state.tree)
-  const shape = optionAt(tree, 'ge.inputShape')
-  const dims = optionAt(tree, 'ge.dynamicDims')
-  const nodeType = optionAt(tree, 'ge.dynamicNodeType')
-  const maxBatchSize = numberAt(tree, ['max_batch_size']) ?? 0
-  const inputs = Array.from({ length: countAt(tree, ['input']) }, (_, index) => ({ name: textAt(tree, ['input', index, 'name']), dims: numbersAt(tree, ['input', index, 'dims']) }))
+  const { shape, dims, nodeType, shapeKey, dimsKey, nodeKey, maxBatchSize, inputs } = useDocumentValue(({ tree }) => ({
+    shape: optionAt(tree, 'ge.inputShape'), dims: optionAt(tree, 'ge.dynamicDims'), nodeType: optionAt(tree, 'ge.dynamicNodeType'),
+    shapeKey: optionKey(tree, 'ge.inputShape'), dimsKey: optionKey(tree, 'ge.dynamicDims'), nodeKey: optionKey(tree, 'ge.dynamicNodeType'),
+    maxBatchSize: numberAt(tree, ['max_batch_size']) ?? 0,
+    inputs: Array.from({ length: countAt(tree, ['input']) }, (_, index) => ({ name: textAt(tree, ['input', index, 'name']), dims: numbersAt(tree, ['input', index, 'dims']) })),
+  }))
   const gears = parseGears(shape ?? '', dims ?? '')
-  const dimsKey = optionKey(tree, 'ge.dynamicDims')
-  const dimsPath = optionPath(tree, 'ge.dynamicDims')
-  const nodeState = useFieldState(optionPath(tree, 'ge.dynamicNodeType'))
+  const dimsPath: ConfigPath = ['parameters', { key: dimsKey }]
+  const nodeState = useFieldState(['parameters', { key: nodeKey }])
   const write = (rows: readonly (readonly number[])[], nextShape = shape): void => edit(
-    settingParameter(optionKey(tree, 'ge.inputShape'), nextShape), settingParameter(dimsKey, formatDynamicDims(rows)), settingParameter(optionKey(tree, 'ge.dynamicNodeType'), nodeType ?? '1'),
+    settingParameter(shapeKey, nextShape), settingParameter(dimsKey, formatDynamicDims(rows)), settingParameter(nodeKey, nodeType ?? '1'),
   )
-  const clear = (): void => edit(settingParameter(optionKey(tree, 'ge.inputShape'), null), settingParameter(dimsKey, null), settingParameter(optionKey(tree, 'ge.dynamicNodeType'), null))
+  const clear = (): void => edit(settingParameter(shapeKey, null), settingParameter(dimsKey, null), settingParameter(nodeKey, null))
   /** Gears for 1, 2, 4 ... of the config's own inputs. */
   const start = (): void => {
     const shaped = shapedInputs(inputs, maxBatchSize)
@@ -57,7 +56,7 @@ export function GearsEditor() {
           <button type="button" className="npu-link" onClick={clear}>{t('gears.clear')}</button>
         </span>)}</FieldRow>
       {gears !== null && maxBatchSize > 0 && batchGears(gears).length > 0 && <CoverageRow gears={gears} maxBatchSize={maxBatchSize} onAdd={(size) => write(sorted([...gears.rows, rowForBatch(gears, size)]))} path={dimsPath} />}
-      <FieldRow path={optionPath(tree, 'ge.inputShape')} name={optionKey(tree, 'ge.inputShape')} label={t('gears.inputShape')} isAlwaysShown isKept note={t('gears.inputShapeNote')}>{(names) => <ParameterLine name={optionKey(tree, 'ge.inputShape')} names={names} placeholder="x:-1,3,224,224" />}</FieldRow>
+      <FieldRow path={['parameters', { key: shapeKey }]} name={shapeKey} label={t('gears.inputShape')} isAlwaysShown isKept note={t('gears.inputShapeNote')}>{(names) => <ParameterLine name={shapeKey} names={names} placeholder="x:-1,3,224,224" />}</FieldRow>
       <Findings diagnostics={nodeState.diagnostics} />
     </>
   )

@@ -9,9 +9,10 @@ import { IconButton } from '../../../components/icon-button.tsx'
 import { Segmented } from '../../../components/segmented.tsx'
 import { StateMark } from '../../../components/state-pill.tsx'
 import { useConfigDocument } from '../config-document.ts'
+import { useDocumentValue } from './document-value.ts'
 import { edit, inserting, removing, removingItem, setting, settingParameter } from './form-actions.ts'
 import { FieldRow, GroupState } from './form-field.tsx'
-import { useShownFields } from './form-filter.tsx'
+import { useIsShown } from './form-filter.tsx'
 import { FormSection } from './form-section.tsx'
 import { countAt, schemaAt, textAt } from './form-tree.ts'
 import { backendFor, isNpuBackend, kindFor, newGroup, placementOf } from './placement.ts'
@@ -23,12 +24,11 @@ const GROUPS: ConfigPath = ['instance_group']
 
 export function InstancesSection() {
   const { t } = useTranslation('config-form')
-  const tree = useConfigDocument((state) => state.tree)
   const machine = useConfigDocument((state) => state.context.machine)
-  const isShown = useShownFields()
-  if (!isShown(GROUPS)) return null
-  const count = countAt(tree, GROUPS)
-  const backend = textAt(tree, ['backend'])
+  const isShown = useIsShown(GROUPS)
+  const count = useDocumentValue(({ tree }) => countAt(tree, GROUPS))
+  const backend = useDocumentValue(({ tree }) => textAt(tree, ['backend']))
+  if (!isShown) return null
   const note = machine === null ? undefined : t('instances.machine', { cpus: machine.cpuCount, gpus: machine.gpuCount, npus: machine.npus?.length ?? 0 })
   return (
     <FormSection
@@ -61,12 +61,11 @@ function useMost(): number {
 
 function Group({ index, total, backend }: { readonly index: number; readonly total: number; readonly backend: string }) {
   const { t } = useTranslation('config-form')
-  const tree = useConfigDocument((state) => state.tree)
   const path: ConfigPath = [...GROUPS, index]
   const most = useMost()
   const schema = schemaAt(GROUPS)
-  const name = textAt(tree, [...path, 'name'])
-  const placement = placementOf(backend, textAt(tree, [...path, 'kind']))
+  const name = useDocumentValue(({ tree }) => textAt(tree, [...path, 'name']))
+  const placement = useDocumentValue(({ tree }) => placementOf(backend, textAt(tree, [...path, 'kind'])))
   return (
     <div className={total > 1 ? 'npu-form-item' : ''} role="group" aria-label={t('instances.group', { index: index + 1 })} data-path={JSON.stringify(path)}>
       {total > 1 && <div className="npu-form-item-head"><span className="npu-form-index">{index + 1}</span><b className="npu-mono">{name}</b><span className="npu-grow" /><IconButton icon={<CloseIcon />} isRowAction label={t('removeItem', { item: t('instances.group', { index: index + 1 }) })} onClick={() => edit(removingItem(GROUPS, index))} /></div>}

@@ -9,11 +9,11 @@ import { mapValueField } from '../../../../server-core/model-config/config-schem
 import type { ConfigPath } from '../../../../server-core/model-config/config-path.ts'
 import { IconButton } from '../../../components/icon-button.tsx'
 import { AddIcon, CloseIcon } from '../../../components/icons.tsx'
-import { useConfigDocument } from '../config-document.ts'
+import { useDocumentValue } from './document-value.ts'
 import { readNumber } from './list-text.ts'
 import { edit, removingEntry, setting, settingEntry } from './form-actions.ts'
 import { ChangedMark, FieldName, Findings, GroupState, LockedField } from './form-field.tsx'
-import { useShownFields } from './form-filter.tsx'
+import { useIsShown } from './form-filter.tsx'
 import { useFieldState } from './field-state.ts'
 import { useFieldText } from './field-text.ts'
 import { mapEntries, messageAt, textAt } from './form-tree.ts'
@@ -33,14 +33,12 @@ interface MapControlProps {
 export function MapControl({ path, field, exceptKeys = [], valuePath = ['value'], isHeadless = false }: MapControlProps) {
   const { t } = useTranslation('config-form')
   const text = useFieldText()
-  const tree = useConfigDocument((state) => state.tree)
-  const isShown = useShownFields()
+  const isShown = useIsShown(path)
   const { isChanged } = useFieldState(path, true)
   const keysId = useId()
   const valueField = mapValueField(field)
-  if (valueField === undefined || (!isHeadless && !isShown(path))) return null
-  const parent = path.length === 1 ? tree.root : messageAt(tree, path.slice(0, -1))
-  const all = mapEntries(parent, String(path.at(-1))).map(({ key }) => key)
+  const all = useDocumentValue(({ tree }) => mapEntries(path.length === 1 ? tree.root : messageAt(tree, path.slice(0, -1)), String(path.at(-1))).map(({ key }) => key))
+  if (valueField === undefined || (!isHeadless && !isShown)) return null
   const keys = [...new Set(all)].filter((key) => !exceptKeys.includes(key))
   const isText = valueField.type.kind !== 'message' || valuePath.length > 1
   return (
@@ -63,12 +61,12 @@ export function MapControl({ path, field, exceptKeys = [], valuePath = ['value']
 
 function EntryRow({ path, entryKey, taken, valuePath, children }: { readonly path: ConfigPath; readonly entryKey: string; readonly taken: readonly string[]; readonly valuePath?: readonly string[]; readonly children: ReactNode }) {
   const { t } = useTranslation('config-form')
-  const tree = useConfigDocument((state) => state.tree)
   const entryPath: ConfigPath = [...path, { key: entryKey }]
   const state = useFieldState(entryPath, valuePath === undefined)
   const fullValuePath: ConfigPath = [...entryPath, ...(valuePath ?? [])]
   const id = useId()
-  const choices = path[0] === 'parameters' ? knownParameters(textAt(tree, ['backend'])).find(({ key }) => key === entryKey)?.values ?? [] : []
+  const value = useDocumentValue(({ tree }) => textAt(tree, fullValuePath))
+  const choices = useDocumentValue(({ tree }) => (path[0] === 'parameters' ? knownParameters(textAt(tree, ['backend'])).find(({ key }) => key === entryKey)?.values ?? [] : []))
   const [draftKey, setDraftKey] = useState<string | null>(null)
   const isTaken = draftKey !== null && draftKey !== entryKey && taken.includes(draftKey)
   const rename = (): void => {
@@ -83,7 +81,7 @@ function EntryRow({ path, entryKey, taken, valuePath, children }: { readonly pat
           <div className="npu-form-entry-row">
             <Input className="npu-form-mono" value={draftKey ?? entryKey} aria-label={t('keyOf', { field: String(path.at(-1)) })} aria-invalid={isTaken} data-own-undo input={{ spellCheck: false }} onChange={(_event, { value }) => setDraftKey(value)} onBlur={rename} onKeyDown={(event) => { if (event.key === 'Enter') rename() }} />
             {valuePath !== undefined
-              ? <Input className="npu-form-mono npu-form-entry-value" value={textAt(tree, fullValuePath)} aria-label={t('valueOf', { key: entryKey })} input={{ spellCheck: false, list: `${id}-values` }} onChange={(_event, { value }) => edit(setting(fullValuePath, value))} />
+              ? <Input className="npu-form-mono npu-form-entry-value" value={value} aria-label={t('valueOf', { key: entryKey })} input={{ spellCheck: false, list: `${id}-values` }} onChange={(_event, data) => edit(setting(fullValuePath, data.value))} />
               : <span className="npu-grow" />}
             <ChangedMark isChanged={state.isChanged} />
             <IconButton icon={<CloseIcon />} isRowAction label={t('removeItem', { item: entryKey })} onClick={() => edit(removingEntry(path, entryKey))} />
@@ -122,7 +120,7 @@ function NewEntry({ path, field, taken, keysId, emptyValue }: { readonly path: C
 
 /** What the backend is known to read, to choose from while a key is typed. */
 function KnownKeys({ id, taken }: { readonly id: string; readonly taken: readonly string[] }) {
-  const backend = useConfigDocument((state) => textAt(state.tree, ['backend']))
+  const backend = useDocumentValue(({ tree }) => textAt(tree, ['backend']))
   const { local } = useFieldText()
   return <datalist id={id}>{knownParameters(backend).filter(({ key }) => !taken.includes(key)).map(({ key, meaning }) => <option key={key} value={key}>{local(meaning)}</option>)}</datalist>
 }

@@ -1,5 +1,4 @@
 /** Parameters of the NPU backends as the form edits them: plain keys, and GE options that may carry the prefix of their level. */
-import type { ConfigPath } from '../../../../server-core/model-config/config-path.ts'
 import type { PbtxtTree } from '../../../../server-core/model-config/pbtxt-tree.ts'
 import { mapEntries, parameterAt } from './form-tree.ts'
 
@@ -23,10 +22,6 @@ export function optionKey(tree: PbtxtTree, option: OptionName): string {
 
 export function optionAt(tree: PbtxtTree, option: OptionName): string | null {
   return parameterAt(tree, optionKey(tree, option))
-}
-
-export function optionPath(tree: PbtxtTree, option: OptionName): ConfigPath {
-  return ['parameters', { key: optionKey(tree, option) }]
 }
 
 /** Keys that the NPU section shows; the others are rows of the parameters section. */

@@ -9,6 +9,8 @@ import type { ConfigPath } from '../../../../server-core/model-config/config-pat
 import { Segmented } from '../../../components/segmented.tsx'
 import { StateMark } from '../../../components/state-pill.tsx'
 import { useConfigDocument } from '../config-document.ts'
+import type { ConfigDocument } from '../config-document.ts'
+import { useDocumentValue } from './document-value.ts'
 import { formatCoreLimit, parseCoreLimit } from './core-limit.ts'
 import { edit, settingParameter } from './form-actions.ts'
 import { FieldRow } from './form-field.tsx'
@@ -19,7 +21,7 @@ import { FormSection } from './form-section.tsx'
 import { countAt, numberAt, numbersAt, parameterAt, textAt, valueAt } from './form-tree.ts'
 import { useFormView } from './form-view-store.ts'
 import { GearsEditor } from './gears-editor.tsx'
-import { npuKeys, optionAt, optionKey, optionPath, PRECISION_MODES, PRECISION_MODES_V2 } from './npu-options.ts'
+import { npuKeys, optionAt, optionKey, PRECISION_MODES, PRECISION_MODES_V2 } from './npu-options.ts'
 import type { OptionName, PlainKey } from './npu-options.ts'
 import { ParameterLine } from './parameter-line.tsx'
 import { formatCards, isNpuBackend, parseCards } from './placement.ts'
@@ -29,27 +31,30 @@ const plainPath = (key: PlainKey): ConfigPath => ['parameters', { key }]
 
 export function useIsNpuShown(): boolean {
   const { t } = useTranslation('config-form')
-  const { query, scope } = useFormView()
-  const document = useConfigDocument()
-  const { tree } = document
-  if (!isNpuBackend(textAt(tree, ['backend']))) return false
-  const keys = npuKeys(tree)
-  if (scope === 'set' && keys.length === 0) return false
-  if (scope === 'changed' && !keys.some((key) => isChanged(document, ['parameters', { key }]))) return false
-  return textMatches(`npu ge ascend ${keys.join(' ')} ${t('npu.keywords')}`, query)
+  const query = useFormView((state) => state.query)
+  const scope = useFormView((state) => state.scope)
+  const keywords = t('npu.keywords')
+  return useDocumentValue((document) => {
+    const { tree } = document
+    if (!isNpuBackend(textAt(tree, ['backend']))) return false
+    const keys = npuKeys(tree)
+    if (scope === 'set' && keys.length === 0) return false
+    if (scope === 'changed' && !keys.some((key) => isChanged(document, ['parameters', { key }]))) return false
+    return textMatches(`npu ge ascend ${keys.join(' ')} ${keywords}`, query)
+  })
 }
 
 export function NpuSection() {
   const { t } = useTranslation('config-form')
-  const tree = useConfigDocument((state) => state.tree)
-  const backend = textAt(tree, ['backend'])
+  const backend = useDocumentValue(({ tree }) => textAt(tree, ['backend']))
+  const keys = useDocumentValue(({ tree }) => npuKeys(tree))
   const isShown = useIsNpuShown()
   const { chip, isAssumed, choose } = useChip()
   if (!isShown) return null
   const isGe = backend === 'npu_ge'
   const cores = chip === undefined ? undefined : chip.vectorCores === null ? t('npu.cores', { chip: chip.chip, cores: chip.aiCores }) : t('npu.coresBoth', { chip: chip.chip, cube: chip.aiCores, vector: chip.vectorCores })
   return (
-    <FormSection id="npu" paths={npuKeys(tree).map((key): ConfigPath => ['parameters', { key }])} note={isGe ? undefined : t('npu.omNote')} actions={<ChipChoice chip={chip} isAssumed={isAssumed} onChoose={choose} text={cores} />}>
+    <FormSection id="npu" paths={keys.map((key): ConfigPath => ['parameters', { key }])} note={isGe ? undefined : t('npu.omNote')} actions={<ChipChoice chip={chip} isAssumed={isAssumed} onChoose={choose} text={cores} />}>
       {isGe && chip !== undefined && !chip.hasOnlineGraphEngine && <Caution>{t('npu.noOnline', { chip: chip.chip })}</Caution>}
       <Cards />
       <Streams />
@@ -69,9 +74,8 @@ export function Caution({ children }: { readonly children: ReactNode }) {
 /** The chip of the first chosen card; one that the user names where no card is known. */
 function useChip(): { readonly chip: AscendChip | undefined; readonly isAssumed: boolean; choose(name: string): void } {
   const [named, setNamed] = useState('')
-  const tree = useConfigDocument((state) => state.tree)
   const npus = useConfigDocument((state) => state.context.machine?.npus ?? null)
-  const cards = parseCards(parameterAt(tree, 'device_ids') ?? '') ?? []
+  const cards = useDocumentValue(({ tree }) => parseCards(parameterAt(tree, 'device_ids') ?? '') ?? [])
   const used = npus?.filter(({ card }) => cards.length === 0 || cards.includes(card)) ?? []
   // Several chips: the one with the fewest cores bounds them all.
   const known = used.map(({ chip }) => findAscendChip(chip)).filter((chip) => chip !== undefined).sort((left, right) => left.aiCores - right.aiCores)[0]
@@ -94,9 +98,8 @@ function ChipChoice({ chip, isAssumed, onChoose, text }: { readonly chip: Ascend
 
 function Cards() {
   const { t } = useTranslation('config-form')
-  const tree = useConfigDocument((state) => state.tree)
   const npus = useConfigDocument((state) => state.context.machine?.npus ?? null)
-  const written = parameterAt(tree, 'device_ids')
+  const written = useDocumentValue(({ tree }) => parameterAt(tree, 'device_ids'))
   const cards = parseCards(written ?? '')
   const toggle = (card: number): void => {
     const next = (cards ?? []).includes(card) ? (cards ?? []).filter((one) => one !== card) : [...(cards ?? []), card]
@@ -115,24 +118,27 @@ function Cards() {
 }
 
 function ParameterNumber({ name, names, placeholder, slideTo, unit }: { readonly name: string; readonly names: ControlNames; readonly placeholder: string; readonly slideTo?: number; readonly unit?: string }) {
-  const tree = useConfigDocument((state) => state.tree)
-  return <NumberField shown={parameterAt(tree, name) ?? ''} names={names} scalar="int32" limits={{ min: 1, placeholder, ...(slideTo === undefined ? {} : { slideTo }), ...(unit === undefined ? {} : { unit }) }} onChange={(value) => edit(settingParameter(name, value === null ? null : String(value)))} />
+  const shown = useDocumentValue(({ tree }) => parameterAt(tree, name) ?? '')
+  return <NumberField shown={shown} names={names} scalar="int32" limits={{ min: 1, placeholder, ...(slideTo === undefined ? {} : { slideTo }), ...(unit === undefined ? {} : { unit }) }} onChange={(value) => edit(settingParameter(name, value === null ? null : String(value)))} />
 }
 
 /** Advised at most; more makes the slowest requests slower. */
 const MAX_STREAMS = 8
 
-function Streams() {
-  const { t } = useTranslation('config-form')
-  const tree = useConfigDocument((state) => state.tree)
-  const machine = useConfigDocument((state) => state.context.machine)
+/** How many streams a card gets: as written, and where nothing is. */
+function streamsOf({ tree, context: { machine } }: ConfigDocument): { readonly streams: number | null; readonly byDefault: number | null } {
   const cards = parseCards(parameterAt(tree, 'device_ids') ?? '')?.length ?? 0
   const devices = cards > 0 ? cards : machine?.npus?.length ?? 0
   const perInstance = Number(parameterAt(tree, 'instance_exec_blocks') ?? '1') || 1
   const groups = countAt(tree, ['instance_group'])
   const instances = groups === 0 ? 1 : Array.from({ length: groups }, (_, index) => numberAt(tree, ['instance_group', index, 'count']) ?? 1).reduce((sum, count) => sum + count, 0)
   const byDefault = devices > 0 ? Math.ceil((instances * perInstance) / devices) : null
-  const streams = Number(parameterAt(tree, 'device_exec_blocks') ?? '') || byDefault
+  return { streams: Number(parameterAt(tree, 'device_exec_blocks') ?? '') || byDefault, byDefault }
+}
+
+function Streams() {
+  const { t } = useTranslation('config-form')
+  const { streams, byDefault } = useDocumentValue(streamsOf)
   return (
     <>
       <FieldRow path={plainPath('device_exec_blocks')} name="device_exec_blocks" label={t('npu.streams')} isAlwaysShown note={streams !== null && streams > MAX_STREAMS ? <Caution>{t('npu.manyStreams', { streams, most: MAX_STREAMS })}</Caution> : t('npu.streamsNote', { default: byDefault ?? '—', most: MAX_STREAMS })}>{(names) => <ParameterNumber name="device_exec_blocks" names={names} placeholder={byDefault === null ? '' : String(byDefault)} slideTo={MAX_STREAMS} />}</FieldRow>
@@ -144,22 +150,22 @@ function Streams() {
 /** What of the config a static graph cannot go with, in words. */
 function useStaticConflicts(): readonly string[] {
   const { t } = useTranslation('config-form')
-  const tree = useConfigDocument((state) => state.tree)
-  const variable = (['input', 'output'] as const).flatMap((role) => Array.from({ length: countAt(tree, [role]) }, (_, index) => index).filter((index) => numbersAt(tree, [role, index, 'dims']).includes(-1)).map((index) => textAt(tree, [role, index, 'name'])))
-  const max = numberAt(tree, ['max_batch_size']) ?? 0
+  const { variable, max, isBatching, hasGears } = useDocumentValue(({ tree }) => ({
+    variable: (['input', 'output'] as const).flatMap((role) => Array.from({ length: countAt(tree, [role]) }, (_, index) => index).filter((index) => numbersAt(tree, [role, index, 'dims']).includes(-1)).map((index) => textAt(tree, [role, index, 'name']))),
+    max: numberAt(tree, ['max_batch_size']) ?? 0, isBatching: valueAt(tree, ['dynamic_batching']) !== null, hasGears: optionAt(tree, 'ge.dynamicDims') !== null,
+  }))
   return [
-    ...(valueAt(tree, ['dynamic_batching']) !== null ? [t('npu.conflict.batching')] : []),
+    ...(isBatching ? [t('npu.conflict.batching')] : []),
     ...(max > 0 ? [t('npu.conflict.maxBatch', { max })] : []),
     ...(variable.length > 0 ? [t('npu.conflict.variable', { names: variable.join(', ') })] : []),
-    ...(optionAt(tree, 'ge.dynamicDims') !== null ? [t('npu.conflict.gears')] : []),
+    ...(hasGears ? [t('npu.conflict.gears')] : []),
   ]
 }
 
 function StaticGraph() {
   const { t } = useTranslation('config-form')
-  const tree = useConfigDocument((state) => state.tree)
   const conflicts = useStaticConflicts()
-  const isOn = parameterAt(tree, 'static_model') === '1'
+  const isOn = useDocumentValue(({ tree }) => parameterAt(tree, 'static_model') === '1')
   const note = conflicts.length === 0 ? t('npu.staticNote') : t(isOn ? 'npu.staticConflict' : 'npu.staticWould', { conflicts: conflicts.join(t('npu.and')) })
   return (
     <FieldRow path={plainPath('static_model')} name="static_model" label={t('npu.static')} isAlwaysShown isKept note={conflicts.length > 0 && isOn ? <Caution>{note}</Caution> : note}>{(names) => (
@@ -170,10 +176,8 @@ function StaticGraph() {
 
 function CoreLimits({ chip }: { readonly chip: AscendChip | undefined }) {
   const { t } = useTranslation('config-form')
-  const tree = useConfigDocument((state) => state.tree)
-  const key = optionKey(tree, 'ge.aicoreNum')
-  const path = optionPath(tree, 'ge.aicoreNum')
-  const text = parameterAt(tree, key)
+  const { key, text } = useDocumentValue(({ tree }) => ({ key: optionKey(tree, 'ge.aicoreNum'), text: optionAt(tree, 'ge.aicoreNum') }))
+  const path: ConfigPath = ['parameters', { key }]
   const limit = parseCoreLimit(text ?? '')
   if (chip === undefined || limit === null) {
     return <FieldRow path={path} name={key} label={t('npu.coreLimit')} isAlwaysShown note={chip === undefined ? t('npu.coreNoChip') : t('npu.coreUnreadable')}>{(names) => <ParameterLine name={key} names={names} placeholder="12|10" />}</FieldRow>
@@ -189,27 +193,29 @@ function CoreLimits({ chip }: { readonly chip: AscendChip | undefined }) {
   return <>{row('cube', chip.aiCores, true)}{isBoth && chip.vectorCores !== null && row('vector', chip.vectorCores, false)}</>
 }
 
+const NEWER_PRECISION: OptionName = 'ge.exec.precision_mode_v2'
+const OLDER_PRECISION: OptionName = 'ge.exec.precision_mode'
+
 /** The newer key is written; an older one that stands beside it is a conflict, alone it is shown as it is. */
 function Precision() {
   const { t } = useTranslation('config-form')
-  const tree = useConfigDocument((state) => state.tree)
-  const newer = optionAt(tree, 'ge.exec.precision_mode_v2')
-  const older = optionAt(tree, 'ge.exec.precision_mode')
+  const { newer, older, newerKey, olderKey } = useDocumentValue(({ tree }) => ({
+    newer: optionAt(tree, NEWER_PRECISION), older: optionAt(tree, OLDER_PRECISION), newerKey: optionKey(tree, NEWER_PRECISION), olderKey: optionKey(tree, OLDER_PRECISION),
+  }))
   const isOlder = older !== null && newer === null
-  const option: OptionName = isOlder ? 'ge.exec.precision_mode' : 'ge.exec.precision_mode_v2'
-  const key = optionKey(tree, option)
-  const value = parameterAt(tree, key) ?? ''
+  const key = isOlder ? olderKey : newerKey
+  const value = (isOlder ? older : newer) ?? ''
   const modes: readonly string[] = isOlder ? PRECISION_MODES : PRECISION_MODES_V2
   return (
     <>
-      <FieldRow path={optionPath(tree, option)} name={key} label={t('npu.precision')} isAlwaysShown note={value === '' ? t('npu.precisionDefault') : t('npu.precisionNote')}>{(names) => (
+      <FieldRow path={['parameters', { key }]} name={key} label={t('npu.precision')} isAlwaysShown note={value === '' ? t('npu.precisionDefault') : t('npu.precisionNote')}>{(names) => (
         <Select className="npu-form-choice" value={value} aria-labelledby={names.labelId} onChange={(_event, data) => edit(settingParameter(key, data.value === '' ? null : data.value))}>
           <option value="">{t('notWritten', { value: isOlder ? 'force_fp16' : 'fp16' })}</option>
           {[...modes, ...(value !== '' && !modes.includes(value) ? [value] : [])].map((mode) => <option key={mode} value={mode}>{mode}</option>)}
         </Select>
       )}</FieldRow>
       {older !== null && newer !== null && (
-        <FieldRow path={optionPath(tree, 'ge.exec.precision_mode')} name={optionKey(tree, 'ge.exec.precision_mode')} label={t('npu.olderPrecision')} isAlwaysShown note={<Caution>{t('npu.bothPrecisions')}</Caution>}>{(names) => <ParameterLine name={optionKey(tree, 'ge.exec.precision_mode')} names={names} />}</FieldRow>
+        <FieldRow path={['parameters', { key: olderKey }]} name={olderKey} label={t('npu.olderPrecision')} isAlwaysShown note={<Caution>{t('npu.bothPrecisions')}</Caution>}>{(names) => <ParameterLine name={olderKey} names={names} />}</FieldRow>
       )}
     </>
   )
@@ -217,12 +223,11 @@ function Precision() {
 
 function Recording({ isGe }: { readonly isGe: boolean }) {
   const { t } = useTranslation('config-form')
-  const tree = useConfigDocument((state) => state.tree)
   const id = useId()
-  const profiling = parameterAt(tree, 'profiling') ?? ''
+  const { profiling, ...dumps } = useDocumentValue(({ tree }) => ({ profiling: parameterAt(tree, 'profiling') ?? '', dump_graph: parameterAt(tree, 'dump_graph') === '1', dump_data: parameterAt(tree, 'dump_data') === '1' }))
   const switches = (['dump_graph', 'dump_data'] as const).map((key) => (
-    <FieldRow key={key} path={plainPath(key)} name={key} label={t(`npu.${key}`)} isAlwaysShown isKept note={parameterAt(tree, key) === '1' ? <Caution>{t('npu.dumpNote')}</Caution> : undefined}>{(names) => (
-      <Switch className="npu-form-switch" checked={parameterAt(tree, key) === '1'} label={parameterAt(tree, key) === '1' ? t('on') : t('off')} aria-labelledby={names.labelId} onChange={(_event, { checked }) => edit(settingParameter(key, checked ? '1' : null))} />
+    <FieldRow key={key} path={plainPath(key)} name={key} label={t(`npu.${key}`)} isAlwaysShown isKept note={dumps[key] ? <Caution>{t('npu.dumpNote')}</Caution> : undefined}>{(names) => (
+      <Switch className="npu-form-switch" checked={dumps[key]} label={dumps[key] ? t('on') : t('off')} aria-labelledby={names.labelId} onChange={(_event, { checked }) => edit(settingParameter(key, checked ? '1' : null))} />
     )}</FieldRow>
   ))
   const known = ['', 'true', 'dynamic']

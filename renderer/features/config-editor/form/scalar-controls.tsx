@@ -6,7 +6,7 @@ import { useTranslation } from 'react-i18next'
 import type { EnumSchema, FieldSchema, ScalarType } from '../../../../server-core/model-config/config-schema.ts'
 import type { ConfigPath } from '../../../../server-core/model-config/config-path.ts'
 import type { ConfigValue } from '../../../../server-core/model-config/config-style.ts'
-import { useConfigDocument } from '../config-document.ts'
+import { useDocumentValue } from './document-value.ts'
 import { unitOf } from './control-kind.ts'
 import { edit, removing, setting } from './form-actions.ts'
 import type { ControlNames } from './form-field.tsx'
@@ -30,8 +30,7 @@ function write(path: ConfigPath, value: ConfigValue, isEmpty: boolean): void {
 interface ControlProps { readonly path: ConfigPath; readonly names: ControlNames }
 
 export function TextControl({ path, names, placeholder, suggestions, isMono = true, keepsEmpty = false }: ControlProps & { readonly placeholder?: string; readonly suggestions?: readonly string[]; readonly isMono?: boolean; readonly keepsEmpty?: boolean }) {
-  const tree = useConfigDocument((state) => state.tree)
-  const shown = textAt(tree, path)
+  const shown = useDocumentValue(({ tree }) => textAt(tree, path))
   const draft = useDraft(shown)
   const listId = `${names.labelId}-choices`
   const hasList = suggestions !== undefined && suggestions.length > 0
@@ -58,8 +57,7 @@ interface NumberLimits {
 
 export function NumberControl({ path, names, scalar, limits = {}, onWrite }: ControlProps & { readonly scalar: ScalarType; readonly limits?: NumberLimits; readonly onWrite?: (value: number | bigint | null) => void }) {
   const { t } = useTranslation('config-form')
-  const tree = useConfigDocument((state) => state.tree)
-  const value = scalarAt(tree, path)
+  const value = useDocumentValue(({ tree }) => scalarAt(tree, path))
   const shown = value === null ? '' : String(value)
   const put = (next: number | bigint | null): void => (onWrite !== undefined ? onWrite(next) : write(path, next ?? 0, next === null))
   return <NumberField shown={shown} names={names} scalar={scalar} limits={{ ...limits, unit: limits.unit ?? unitText(t, lastStep(path)) }} onChange={put} />
@@ -130,18 +128,17 @@ function rangeText(t: TFunction<'config-form'>, min: number | undefined, max: nu
 
 export function SwitchControl({ path, names }: ControlProps) {
   const { t } = useTranslation('config-form')
-  const tree = useConfigDocument((state) => state.tree)
-  const isOn = scalarAt(tree, path) === true
+  const isOn = useDocumentValue(({ tree }) => scalarAt(tree, path) === true)
   return <Switch className="npu-form-switch" checked={isOn} label={isOn ? t('on') : t('off')} aria-labelledby={names.labelId} aria-describedby={names.describedBy} onChange={(_event, { checked }) => edit(setting(path, checked))} />
 }
 
 export function ChoiceControl({ path, names, schema, label }: ControlProps & { readonly schema: EnumSchema; readonly label?: (name: string) => string }) {
   const { t } = useTranslation('config-form')
-  const tree = useConfigDocument((state) => state.tree)
+  const chosen = useDocumentValue(({ tree }) => textAt(tree, path))
   const choices = Object.keys(schema.values)
   const [fallback = ''] = choices
   return (
-    <Select className="npu-form-choice" value={textAt(tree, path)} aria-labelledby={names.labelId} aria-describedby={names.describedBy} aria-invalid={names.isWrong} onChange={(_event, { value }) => write(path, value, value === '')}>
+    <Select className="npu-form-choice" value={chosen} aria-labelledby={names.labelId} aria-describedby={names.describedBy} aria-invalid={names.isWrong} onChange={(_event, { value }) => write(path, value, value === '')}>
       <option value="">{fallback === 'TYPE_INVALID' ? t('choose') : t('notWritten', { value: fallback })}</option>
       {choices.filter((name) => name !== 'TYPE_INVALID').map((name) => <option key={name} value={name}>{label?.(name) ?? name}</option>)}
     </Select>
@@ -151,9 +148,10 @@ export function ChoiceControl({ path, names, schema, label }: ControlProps & { r
 /** Numbers or booleans in one line. An empty line takes the field out, unless the list must be there. */
 export function ListControl({ path, names, field, placeholder, keepsEmpty = false }: ControlProps & { readonly field: FieldSchema; readonly placeholder?: string; readonly keepsEmpty?: boolean }) {
   const { t } = useTranslation('config-form')
-  const tree = useConfigDocument((state) => state.tree)
-  const values = valuesAtPath(tree, path).flatMap((value) => (value.kind === 'scalar' && value.value !== null ? [value.value] : []))
-  const shown = values.length === 0 && !isWritten(tree, path) ? '' : formatList(values)
+  const shown = useDocumentValue(({ tree }) => {
+    const values = valuesAtPath(tree, path).flatMap((value) => (value.kind === 'scalar' && value.value !== null ? [value.value] : []))
+    return values.length === 0 && !isWritten(tree, path) ? '' : formatList(values)
+  })
   const draft = useDraft(shown)
   const [problem, setProblem] = useState<string | null>(null)
   const scalar = field.type.kind === 'scalar' ? field.type.scalar : 'string'

@@ -7,11 +7,11 @@ import type { ConfigPath } from '../../../../server-core/model-config/config-pat
 import type { ConfigValue } from '../../../../server-core/model-config/config-style.ts'
 import { AddIcon, CloseIcon } from '../../../components/icons.tsx'
 import { IconButton } from '../../../components/icon-button.tsx'
-import { useConfigDocument } from '../config-document.ts'
+import { useDocumentValue } from './document-value.ts'
 import { controlKind } from './control-kind.ts'
 import { edit, inserting, removing, removingItem, setting } from './form-actions.ts'
 import { ChangedMark, FieldName, FieldRow, GroupState } from './form-field.tsx'
-import { useShownFields } from './form-filter.tsx'
+import { useAreShown, useIsShown } from './form-filter.tsx'
 import { useFieldText } from './field-text.ts'
 import { useFieldState } from './field-state.ts'
 import { countAt, pathKey, valueAt } from './form-tree.ts'
@@ -58,10 +58,10 @@ export function SchemaField({ path, field }: { readonly path: ConfigPath; readon
 function OneofFields({ path, oneof, members }: { readonly path: ConfigPath; readonly oneof: string; readonly members: readonly FieldSchema[] }) {
   const { t } = useTranslation('config-form')
   const text = useFieldText()
-  const tree = useConfigDocument((state) => state.tree)
-  const isShown = useShownFields()
-  const chosen = members.find((member) => valueAt(tree, [...path, member.name]) !== null)
-  if (!members.some((member) => isShown([...path, member.name]))) return null
+  const areShown = useAreShown(members.map((member) => [...path, member.name]))
+  const chosenName = useDocumentValue(({ tree }) => members.find((member) => valueAt(tree, [...path, member.name]) !== null)?.name)
+  const chosen = members.find(({ name }) => name === chosenName)
+  if (!areShown.includes(true)) return null
   const choose = (name: string): void => {
     const member = members.find((candidate) => candidate.name === name)
     if (member === undefined) edit(...members.map((other) => removing([...path, other.name])))
@@ -90,8 +90,8 @@ function firstValue(member: FieldSchema): ConfigValue {
 
 /** A single message: its fields, indented. Setting any of them writes it; an empty one can be written and taken out as a whole. */
 function GroupField({ path, field }: { readonly path: ConfigPath; readonly field: FieldSchema }) {
-  const isShown = useShownFields()
-  if (field.type.kind !== 'message' || !isShown(path)) return null
+  const isShown = useIsShown(path)
+  if (field.type.kind !== 'message' || !isShown) return null
   const { message } = field.type
   return (
     <div className="npu-form-group" role="group" aria-label={`${field.name}`} data-path={JSON.stringify(path)}>
@@ -120,12 +120,12 @@ function GroupHead({ path }: { readonly path: ConfigPath }) {
 export function GroupListField({ path, field }: { readonly path: ConfigPath; readonly field: FieldSchema }) {
   const { t } = useTranslation('config-form')
   const text = useFieldText()
-  const tree = useConfigDocument((state) => state.tree)
-  const isShown = useShownFields()
+  const isShown = useIsShown(path)
+  const titles = useDocumentValue(({ tree }) => Array.from({ length: countAt(tree, path) }, (_, index) => itemTitle(tree, path, index)))
   const { isChanged } = useFieldState(path, true)
-  if (field.type.kind !== 'message' || !isShown(path)) return null
+  if (field.type.kind !== 'message' || !isShown) return null
   const { message } = field.type
-  const count = countAt(tree, path)
+  const count = titles.length
   return (
     <div className="npu-form-group" role="group" aria-label={field.name} data-path={JSON.stringify(path)}>
       <div className="npu-form-group-head">
@@ -133,8 +133,8 @@ export function GroupListField({ path, field }: { readonly path: ConfigPath; rea
         <span className="npu-grow" />
         <Button className="npu-small" size="small" appearance="subtle" icon={<AddIcon />} aria-label={t('addField', { field: text.label(path) })} onClick={() => edit(inserting(path, count, {}))}>{t('add')}</Button>
       </div>
-      <GroupState path={path}>{() => Array.from({ length: count }, (_, index) => (
-        <GroupItem key={index} path={path} index={index} title={itemTitle(tree, path, index)}><MessageFields path={[...path, index]} schema={message} /></GroupItem>
+      <GroupState path={path}>{() => titles.map((title, index) => (
+        <GroupItem key={index} path={path} index={index} title={title}><MessageFields path={[...path, index]} schema={message} /></GroupItem>
       ))}</GroupState>
     </div>
   )

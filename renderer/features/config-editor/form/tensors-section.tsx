@@ -4,21 +4,23 @@ import { useId, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { ConfigContextVersion, FileTensor } from '../../../../server-core/contract/config-language.ts'
 import type { ConfigPath } from '../../../../server-core/model-config/config-path.ts'
+import type { PbtxtTree } from '../../../../server-core/model-config/pbtxt-tree.ts'
 import { AddIcon, ChevronDownIcon, ChevronRightIcon, CloseIcon, FixIcon } from '../../../components/icons.tsx'
 import { IconButton } from '../../../components/icon-button.tsx'
 import { StateMark } from '../../../components/state-pill.tsx'
 import { useConfigDocument } from '../config-document.ts'
+import { useDocumentValue } from './document-value.ts'
 import { edit, inserting, removing, removingItem, setting } from './form-actions.ts'
 import type { EditStep } from './form-actions.ts'
 import { ChangedMark, FieldName, FieldRow, Findings, GroupState, LockedField } from './form-field.tsx'
-import { useShownFields } from './form-filter.tsx'
+import { useAreShown } from './form-filter.tsx'
 import { FormSection } from './form-section.tsx'
 import { useFieldState } from './field-state.ts'
 import { countAt, numberAt, numbersAt, schemaAt, textAt, valueAt } from './form-tree.ts'
 import { ChoiceControl, ListControl, NumberControl } from './scalar-controls.tsx'
 import { MessageFields } from './schema-fields.tsx'
 import { compareTensor, entryFor, shapeText, unlisted } from './tensor-comparison.ts'
-import type { TensorComparison } from './tensor-comparison.ts'
+import type { ConfigTensor, TensorComparison } from './tensor-comparison.ts'
 
 type Role = 'input' | 'output'
 const MAX_BATCH: ConfigPath = ['max_batch_size']
@@ -31,33 +33,32 @@ function signatureVersion(versions: readonly ConfigContextVersion[]): ConfigCont
 
 export function TensorsSection() {
   const { t } = useTranslation('config-form')
-  const isShown = useShownFields()
+  const [isMaxShown, ...areRolesShown] = useAreShown([MAX_BATCH, ...ROLES.map((role): ConfigPath => [role])])
   const versions = useConfigDocument((state) => state.context.versions)
-  if (![MAX_BATCH, ...ROLES.map((role): ConfigPath => [role])].some((path) => isShown(path))) return null
+  if (isMaxShown !== true && !areRolesShown.includes(true)) return null
   const source = signatureVersion(versions)
   const file = source?.files.find((name) => name.endsWith('.onnx')) ?? source?.files[0]
   return (
     <FormSection id="tensors" paths={[MAX_BATCH, ['input'], ['output']]} note={source === undefined ? t('tensor.noFile') : t('tensor.checked', { file: `${source.version}/${file ?? ''}` })}>
       <FieldRow path={MAX_BATCH} note={<BatchNote />}>{(names) => <NumberControl path={MAX_BATCH} names={names} scalar="int32" limits={{ min: 0, placeholder: '0' }} />}</FieldRow>
-      {ROLES.map((role) => isShown([role]) && <TensorList key={role} role={role} tensors={source?.signature === null || source?.signature === undefined ? null : role === 'input' ? source.signature.inputs : source.signature.outputs} />)}
+      {ROLES.map((role, index) => areRolesShown[index] === true && <TensorList key={role} role={role} tensors={source?.signature === null || source?.signature === undefined ? null : role === 'input' ? source.signature.inputs : source.signature.outputs} />)}
     </FormSection>
   )
 }
 
 function BatchNote() {
   const { t } = useTranslation('config-form')
-  const size = useConfigDocument((state) => numberAt(state.tree, MAX_BATCH) ?? 0)
+  const size = useDocumentValue(({ tree }) => numberAt(tree, MAX_BATCH) ?? 0)
   return <>{size > 0 ? t('tensor.batching') : t('tensor.noBatching')}</>
 }
 
 function TensorList({ role, tensors }: { readonly role: Role; readonly tensors: readonly FileTensor[] | null }) {
   const { t } = useTranslation('config-form')
-  const tree = useConfigDocument((state) => state.tree)
   const path: ConfigPath = [role]
-  const count = countAt(tree, path)
-  const names = Array.from({ length: count }, (_, index) => textAt(tree, [role, index, 'name']))
+  const names = useDocumentValue(({ tree }) => Array.from({ length: countAt(tree, path) }, (_, index) => textAt(tree, [role, index, 'name'])))
+  const count = names.length
   const missing = unlisted(names, tensors)
-  const maxBatchSize = numberAt(tree, MAX_BATCH) ?? 0
+  const maxBatchSize = useDocumentValue(({ tree }) => numberAt(tree, MAX_BATCH) ?? 0)
   const add = (added: readonly FileTensor[]): void => edit(...added.map((tensor, index): EditStep => inserting(path, count + index, { name: tensor.name, ...entryFor(tensor, maxBatchSize) })))
   return (
     <div className="npu-tensor-list" role="group" aria-label={t(`tensor.${role}s`)} data-path={JSON.stringify(path)}>
@@ -79,22 +80,27 @@ function TensorList({ role, tensors }: { readonly role: Role; readonly tensors: 
   )
 }
 
+/** Shown when a tensor is opened. */
+const FOLDED = ['format', 'reshape', 'is_shape_tensor', 'allow_ragged_batch', 'optional', 'is_non_linear_format_io', 'label_filename'] as const
+
+function tensorOf(tree: PbtxtTree, path: ConfigPath): ConfigTensor {
+  const reshape = valueAt(tree, [...path, 'reshape']) === null ? null : numbersAt(tree, [...path, 'reshape', 'shape'])
+  return { name: textAt(tree, [...path, 'name']), dataType: textAt(tree, [...path, 'data_type']), dims: numbersAt(tree, [...path, 'dims']), reshape }
+}
+
 function TensorRow({ role, index, tensors, maxBatchSize, missing }: { readonly role: Role; readonly index: number; readonly tensors: readonly FileTensor[] | null; readonly maxBatchSize: number; readonly missing: readonly FileTensor[] }) {
   const { t } = useTranslation('config-form')
-  const tree = useConfigDocument((state) => state.tree)
   const path: ConfigPath = [role, index]
+  const { tensor, more } = useDocumentValue(({ tree }) => ({ tensor: tensorOf(tree, path), more: FOLDED.filter((field) => valueAt(tree, [...path, field]) !== null) }))
+  const { name } = tensor
   const state = useFieldState(path)
   const [isOpen, setOpen] = useState(false)
   const id = useId()
   const schema = schemaAt([role])
   const dims = schemaAt([role, index, 'dims'])
   const type = schemaAt([role, index, 'data_type'])
-  const reshape = valueAt(tree, [...path, 'reshape']) === null ? null : numbersAt(tree, [...path, 'reshape', 'shape'])
-  const name = textAt(tree, [...path, 'name'])
   const title = name === '' ? t('tensor.unnamed', { index: index + 1 }) : name
-  const tensor = { name, dataType: textAt(tree, [...path, 'data_type']), dims: numbersAt(tree, [...path, 'dims']), reshape }
   const comparison = compareTensor(tensor, tensors, maxBatchSize)
-  const more = ['format', 'reshape', 'is_shape_tensor', 'allow_ragged_batch', 'optional', 'is_non_linear_format_io', 'label_filename'].filter((field) => valueAt(tree, [...path, field]) !== null)
   const part = (what: string) => ({ labelId: `${id}-${what}`, describedBy: state.diagnostics.length > 0 ? `${id}-findings` : undefined, isWrong: false })
   return (
     <div className="npu-tensor-row" role="group" aria-label={title} data-path={JSON.stringify(path)}>
@@ -121,11 +127,11 @@ function TensorRow({ role, index, tensors, maxBatchSize, missing }: { readonly r
 }
 
 function TensorName({ path, label, choices }: { readonly path: ConfigPath; readonly label: string; readonly choices: readonly string[] }) {
-  const tree = useConfigDocument((state) => state.tree)
+  const name = useDocumentValue(({ tree }) => textAt(tree, path))
   const id = useId()
   return (
     <>
-      <Input className="npu-form-mono" value={textAt(tree, path)} aria-label={label} input={{ spellCheck: false, list: choices.length > 0 ? id : undefined }} onChange={(_event, { value }) => edit(setting(path, value))} />
+      <Input className="npu-form-mono" value={name} aria-label={label} input={{ spellCheck: false, list: choices.length > 0 ? id : undefined }} onChange={(_event, { value }) => edit(setting(path, value))} />
       {choices.length > 0 && <datalist id={id}>{choices.map((choice) => <option key={choice} value={choice} />)}</datalist>}
     </>
   )

@@ -5,7 +5,7 @@ import type { FieldSchema } from '../../../../server-core/model-config/config-sc
 import type { ConfigPath } from '../../../../server-core/model-config/config-path.ts'
 import { IconButton } from '../../../components/icon-button.tsx'
 import { AddIcon, CloseIcon } from '../../../components/icons.tsx'
-import { useConfigDocument } from '../config-document.ts'
+import { useDocumentValue } from './document-value.ts'
 import { edit, inserting, removingItem, setting } from './form-actions.ts'
 import type { ControlNames } from './form-field.tsx'
 import { useFieldText } from './field-text.ts'
@@ -14,8 +14,7 @@ import { valuesAtPath } from './field-state.ts'
 export function TextListControl({ path, names }: { readonly path: ConfigPath; readonly field: FieldSchema; readonly names: ControlNames }) {
   const { t } = useTranslation('config-form')
   const text = useFieldText()
-  const tree = useConfigDocument((state) => state.tree)
-  const items = valuesAtPath(tree, path).map((value) => (value.kind === 'scalar' ? String(value.value ?? '') : ''))
+  const items = useDocumentValue(({ tree }) => valuesAtPath(tree, path).map((value) => (value.kind === 'scalar' ? String(value.value ?? '') : '')))
   return (
     <div className="npu-form-list">
       {items.map((item, index) => (

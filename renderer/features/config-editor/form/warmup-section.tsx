@@ -5,10 +5,10 @@ import type { ConfigPath } from '../../../../server-core/model-config/config-pat
 import type { ConfigValue } from '../../../../server-core/model-config/config-style.ts'
 import type { PbtxtTree } from '../../../../server-core/model-config/pbtxt-tree.ts'
 import { AddIcon } from '../../../components/icons.tsx'
-import { useConfigDocument } from '../config-document.ts'
+import { useDocumentValue } from './document-value.ts'
 import { edit, inserting } from './form-actions.ts'
 import { FieldRow } from './form-field.tsx'
-import { useShownFields } from './form-filter.tsx'
+import { useAreShown } from './form-filter.tsx'
 import { FormSection } from './form-section.tsx'
 import { countAt, numberAt, numbersAt, schemaAt, textAt } from './form-tree.ts'
 import { SwitchControl } from './scalar-controls.tsx'
@@ -19,16 +19,15 @@ const WARMUP: ConfigPath = ['model_warmup']
 
 export function WarmupSection() {
   const { t } = useTranslation('config-form')
-  const tree = useConfigDocument((state) => state.tree)
-  const isShown = useShownFields()
-  if (!isShown(CACHE) && !isShown(WARMUP)) return null
+  const [isCacheShown, isWarmupShown] = useAreShown([CACHE, WARMUP])
+  const sample = useDocumentValue(({ tree }) => (countAt(tree, WARMUP) === 0 ? warmupFor(tree) : null))
+  if (isCacheShown !== true && isWarmupShown !== true) return null
   const field = schemaAt(WARMUP)
-  const sample = warmupFor(tree)
   return (
     <FormSection id="warmup" paths={[['response_cache'], WARMUP]}>
-      {isShown(CACHE) && <div data-path={JSON.stringify(CACHE.slice(0, 1))}><FieldRow path={CACHE} name="response_cache.enable" note={t('warmup.cacheNote')}>{(names) => <SwitchControl path={CACHE} names={names} />}</FieldRow></div>}
+      {isCacheShown && <div data-path={JSON.stringify(CACHE.slice(0, 1))}><FieldRow path={CACHE} name="response_cache.enable" note={t('warmup.cacheNote')}>{(names) => <SwitchControl path={CACHE} names={names} />}</FieldRow></div>}
       {field !== null && <GroupListField path={WARMUP} field={field} />}
-      {isShown(WARMUP) && sample !== null && countAt(tree, WARMUP) === 0 && <div className="npu-form-note"><Button className="npu-small" size="small" icon={<AddIcon />} onClick={() => edit(inserting(WARMUP, 0, sample))}>{t('warmup.fromInputs')}</Button></div>}
+      {isWarmupShown && sample !== null && <div className="npu-form-note"><Button className="npu-small" size="small" icon={<AddIcon />} onClick={() => edit(inserting(WARMUP, 0, sample))}>{t('warmup.fromInputs')}</Button></div>}
     </FormSection>
   )
 }
