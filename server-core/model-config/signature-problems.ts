@@ -30,7 +30,7 @@ export type SignatureProblem =
   | { readonly kind: 'tensor-count'; readonly role: TensorRole; readonly serverText: string }
   | { readonly kind: 'optional-while-batching' | 'unknown-tensor'; readonly role: TensorRole; readonly index: number; readonly serverText: string }
   | {
-    readonly kind: 'no-type' | 'type' | 'fixed-batch-dim' | 'shape'
+    readonly kind: 'no-type' | 'type' | 'fixed-batch-dim' | 'shape' | 'ragged-shape'
     readonly role: TensorRole
     /** Position in the config's list. */
     readonly index: number
@@ -133,7 +133,25 @@ function* tensorProblems(
         + `model provides ${providedType === 'TYPE_INVALID' ? found.elementType : providedType}`,
     }
   }
-  if (found.hasShape) yield* shapeProblems(config, tensor, index, found, role)
+  if (!found.hasShape) return
+  if ('allow_ragged_batch' in tensor && tensor.allow_ragged_batch && config.max_batch_size > 0) {
+    yield* raggedProblems(config, tensor, index, found)
+    return
+  }
+  // What is scattered has the shape that the model likes.
+  if (role === 'output' && config.batch_output.some((entry) => entry.target_name.includes(tensor.name))) return
+  yield* shapeProblems(config, tensor, index, found, role)
+}
+
+/** A ragged batch is one flat tensor. */
+function* raggedProblems(config: ModelConfig, tensor: ModelInput, index: number, found: SignatureTensor): Generator<SignatureProblem, void> {
+  const modelShape = plainDims(found)
+  if (modelShape.length === 1 && modelShape[0] === -1) return
+  yield {
+    kind: 'ragged-shape', role: 'input', index, found,
+    serverText: `unable to load model '${config.name}', configuration expects model provides input with shape [-1] for ragged input '${tensor.name}', `
+      + `model provides ${shapeText(modelShape)}`,
+  }
 }
 
 function shapeText(shape: readonly number[]): string {

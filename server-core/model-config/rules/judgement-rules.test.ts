@@ -162,6 +162,7 @@ const TENSORS: readonly Case[] = [
     fixed: 'backend: "onnxruntime"\n', good: 'backend: "onnxruntime"',
     serverText: "autofill failed for model 'm': model does not support batching while non-zero max_batch_size is specified",
   },
+  { code: 'ragged-input-shape', severity: 'error', text: GOOD_ADD.replace('dims: [ 3 ] }', 'dims: [ 3 ] allow_ragged_batch: true }'), context: ADD, fixed: GOOD_ADD, good: GOOD_ADD },
   { code: 'optional-while-batching', severity: 'error', text: GOOD_ADD.replace('dims: [ 3 ] }', 'dims: [ 3 ] optional: true }'), context: ADD, fixed: GOOD_ADD, good: GOOD_ADD },
   {
     code: 'output-not-offered', severity: 'hint', text: GOOD_ADD, context: file([tensor('A', ['n', 3]), tensor('B', ['n', 3])], [tensor('SUM', ['n', 3]), tensor('MAX', ['n', 1])]),

@@ -45,7 +45,7 @@ function compare(view: ConfigView, config: ModelConfig, signature: TensorSignatu
 const AGAINST_FILE: ConfigRule = {
   codes: [
     'tensor-not-in-model', 'tensor-type-differs', 'tensor-type-unsupported', 'tensor-missing', 'tensor-twice', 'scheduled-input-not-in-model', 'dims-contain-batch', 'dims-differ',
-    'fixed-batch-dim', 'model-cannot-batch', 'optional-while-batching', 'output-not-offered',
+    'fixed-batch-dim', 'model-cannot-batch', 'optional-while-batching', 'ragged-input-shape', 'output-not-offered',
   ],
   * check(view) {
     const { config, context } = view
@@ -118,6 +118,15 @@ function* found(comparison: Comparison, problem: SignatureProblem): Generator<Fi
       }
       return
     }
+    case 'ragged-shape':
+      yield {
+        code: 'ragged-input-shape', severity: 'error', path: ['input', problem.index, 'allow_ragged_batch'], serverText,
+        message: say(
+          `A ragged batch of '${problem.found.name}' is one flat tensor, but the model file wants the shape ${listText(problem.found.dims)}.`,
+          `'${problem.found.name}' 的不等长批次是一个一维张量，但模型文件要求形状 ${listText(problem.found.dims)}。`),
+        fixes: [preferredFix('Batch equal shapes only', '只对形状相同的请求组批', view.edit.removeField(['input', problem.index, 'allow_ragged_batch']))],
+      }
+      return
     case 'shape': yield shapeFinding(view, config, problem)
   }
 }
@@ -210,7 +219,7 @@ function unknownTensor({ view, config, signature, unclaimed: free }: Comparison,
   }
 }
 
-function typeFinding(view: ConfigView, config: ModelConfig, problem: Extract<SignatureProblem, { kind: 'no-type' | 'type' | 'fixed-batch-dim' | 'shape' }>): Finding {
+function typeFinding(view: ConfigView, config: ModelConfig, problem: Extract<SignatureProblem, { kind: 'no-type' | 'type' | 'fixed-batch-dim' | 'shape' | 'ragged-shape' }>): Finding {
   const { role, index, found: inFile, serverText } = problem
   const type = configTypeOf(inFile)
   const path = [role, index, 'data_type']
@@ -230,7 +239,7 @@ function typeFinding(view: ConfigView, config: ModelConfig, problem: Extract<Sig
   }
 }
 
-function shapeFinding(view: ConfigView, config: ModelConfig, problem: Extract<SignatureProblem, { kind: 'no-type' | 'type' | 'fixed-batch-dim' | 'shape' }>): Finding {
+function shapeFinding(view: ConfigView, config: ModelConfig, problem: Extract<SignatureProblem, { kind: 'no-type' | 'type' | 'fixed-batch-dim' | 'shape' | 'ragged-shape' }>): Finding {
   const { role, index, found: inFile, serverText } = problem
   const tensor = config[role][index]
   const dims = tensor?.dims ?? []
