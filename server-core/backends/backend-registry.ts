@@ -4,6 +4,7 @@ import { ServerError } from '../server-error.ts'
 import type { Backend } from './backend.ts'
 import { identityBackend } from './identity/identity-backend.ts'
 import { createOnnxRuntimeBackend } from './onnxruntime/onnxruntime-backend.ts'
+import { createRepeatBackend } from './repeat/repeat-backend.ts'
 
 /** The backends of this server by name. Each is initialised when the first model needs it and shared by all models. */
 export class BackendRegistry {
@@ -49,5 +50,5 @@ export class BackendRegistry {
 
 /** The backends that come with the server. */
 export function builtInBackends(logs: LogHub): readonly Backend[] {
-  return [identityBackend, createOnnxRuntimeBackend({ isVerbose: () => logs.verboseLevel > 0 })]
+  return [identityBackend, createRepeatBackend(), createOnnxRuntimeBackend({ isVerbose: () => logs.verboseLevel > 0 })]
 }
