@@ -5,6 +5,7 @@ import { ModelStatistics } from '../metrics/model-statistics.ts'
 import { InflightRequest, type RequestOutcome } from '../scheduling/inflight-request.ts'
 import { InstancePool } from '../scheduling/instance-pool.ts'
 import { Payload } from '../scheduling/payload.ts'
+import { RateLimiter } from '../scheduling/rate-limiter.ts'
 import { readModelConfig } from '../model-config/read-config.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
 import { ModelInstance } from './model-instance.ts'
@@ -18,6 +19,9 @@ class MortalBackend implements BackendModel {
   readonly deaths: ((error: Error) => void)[] = []
   starts = 0
   failingStarts = 0
+  finalized = 0
+  /** What a start waits for. */
+  gate: Promise<void> = Promise.resolve()
   execute: BackendModelInstance['execute'] = async (requests) => {
     for (const request of requests) request.respond([])
     return times
@@ -26,28 +30,32 @@ class MortalBackend implements BackendModel {
   async initializeInstance(): Promise<BackendModelInstance> {
     this.starts++
     if (this.failingStarts-- > 0) throw new Error('no memory')
+    await this.gate
     return {
       execute: (requests) => this.execute(requests),
       onDeath: (listener) => { this.deaths.push(listener) },
-      async finalize() {},
+      finalize: async () => { this.finalized++ },
     }
   }
 
   async finalize(): Promise<void> {}
 }
 
-async function setUp({ joins = true } = {}) {
+async function setUp({ joins = true, starts = true, isPassive = false, warmUp, limiter = null }: {
+  joins?: boolean; starts?: boolean; isPassive?: boolean; warmUp?: (instance: ModelInstance) => Promise<void>; limiter?: RateLimiter | null
+} = {}) {
   const clock = new FakeClock()
   const backend = new MortalBackend()
-  const pool = new InstancePool()
+  const pool = new InstancePool(limiter)
   const givenUp: string[] = []
   const statistics = new ModelStatistics('m', '1')
   const instance = new ModelInstance({
-    context: { name: 'm_0', index: 0, kind: 'KIND_CPU', deviceId: 0 }, signature: '', backendModel: backend, statistics, pool, clock, log: new LogHub().logger('test'),
+    context: { name: 'm_0', index: 0, kind: 'KIND_CPU', deviceId: 0, isPassive },
+    admission: limiter?.register({ resources: [{ name: 'R', count: 1, global: false }], priority: 1, device: 0 }) ?? null, ...(warmUp === undefined ? {} : { warmUp }), signature: '', backendModel: backend, statistics, pool, clock, log: new LogHub().logger('test'),
     model: 'm', version: '1', onGivenUp: (error) => { givenUp.push(error.message) }, onStateChanged: () => {},
   })
-  await instance.start()
-  if (joins) instance.join()
+  if (starts) await instance.start()
+  if (starts && joins) instance.join()
   return { clock, backend, pool, instance, givenUp, statistics }
 }
 
@@ -156,6 +164,159 @@ describe('a dead instance', () => {
     clock.advance(100 * SECOND)
     await settle()
     expect(backend.starts).toBe(1)
+  })
+})
+
+describe('a death', () => {
+  it('ends the batch that runs, though the backend never comes back from it', async () => {
+    const { clock, backend, pool, instance } = await setUp()
+    backend.execute = () => new Promise(() => {})
+    const { payload, outcomes } = payloadOf('a', 'b')
+    pool.offer(payload)
+    backend.deaths[0]?.(new Error('segment lost'))
+    await settle()
+    expect([...outcomes.values()]).toMatchObject([{ error: { message: 'segment lost' } }, { error: { message: 'segment lost' } }])
+    const next = payloadOf('c')
+    pool.offer(next.payload)
+    backend.execute = async (requests) => { requests[0]?.respond([]); return times }
+    clock.advance(1 * SECOND)
+    await settle()
+    expect(instance.state).toBe('READY')
+    expect(next.outcomes.get('c')).toMatchObject({ kind: 'response' })
+  })
+
+  it('during the warm-up fails the start and leaves nothing behind', async () => {
+    const { clock, backend, instance } = await setUp({
+      starts: false, warmUp: async (self) => {
+        const { payload, outcomes } = payloadOf('w')
+        const run = self.run(payload)
+        backend.deaths[0]?.(new Error('died while warm'))
+        await run
+        const outcome = outcomes.get('w')
+        if (outcome?.kind === 'failure') throw outcome.error
+      },
+    })
+    backend.execute = () => new Promise(() => {})
+    await expect(instance.start()).rejects.toThrow('died while warm')
+    await instance.stop()
+    clock.advance(100 * SECOND)
+    expect([backend.starts, backend.finalized]).toEqual([1, 1])
+  })
+
+  it('after the last sample of the warm-up fails the start too', async () => {
+    const { backend, instance } = await setUp({ starts: false, warmUp: async () => { backend.deaths[0]?.(new Error('died at the end')) } })
+    await expect(instance.start()).rejects.toThrow('died at the end')
+    expect([instance.state, backend.finalized]).toEqual(['STARTING', 1])
+  })
+
+  it('of the one that replaces it, while that is warmed up, counts as a failed restart', async () => {
+    let isMortal = false
+    const { clock, backend, pool, instance } = await setUp({ warmUp: async () => { if (isMortal) backend.deaths.at(-1)?.(new Error('again')) } })
+    isMortal = true
+    backend.deaths[0]?.(new Error('first'))
+    clock.advance(1 * SECOND)
+    await settle()
+    expect(instance).toMatchObject({ state: 'RESTARTING', trouble: 'again' })
+    expect(pool.instanceCount).toBe(0)
+    isMortal = false
+    clock.advance(2 * SECOND)
+    await settle()
+    expect(instance).toMatchObject({ state: 'READY', trouble: '' })
+    expect([backend.starts, backend.finalized]).toEqual([3, 2])
+  })
+
+  it('leads to a new one that is warmed up before it takes requests', async () => {
+    const warmed: (readonly [number, number])[] = []
+    const { clock, backend, pool, instance } = await setUp({ starts: false, warmUp: async () => { warmed.push([backend.starts, pool.instanceCount]) } })
+    await instance.start()
+    instance.join()
+    backend.deaths[0]?.(new Error('death'))
+    clock.advance(1 * SECOND)
+    await settle()
+    expect(warmed).toEqual([[1, 0], [2, 0]])
+    expect(pool.hasIdle).toBe(true)
+  })
+
+  it('while the instance stops ends what it waits for: the batch, and owed answers', async () => {
+    const { backend, pool, instance } = await setUp()
+    backend.execute = () => new Promise(() => {})
+    const { payload, outcomes } = payloadOf('a')
+    pool.offer(payload)
+    const stopped = instance.stop()
+    backend.deaths[0]?.(new Error('death'))
+    await stopped
+    expect(outcomes.get('a')).toMatchObject({ kind: 'failure', error: { message: 'death' } })
+    expect([instance.state, backend.finalized]).toEqual(['STOPPED', 1])
+
+    const owing = await setUp()
+    owing.backend.execute = async () => times
+    const open = payloadFrom(['b'], true)
+    owing.pool.offer(open.payload)
+    await settle()
+    const stoppedToo = owing.instance.stop()
+    await settle()
+    owing.backend.deaths[0]?.(new Error('death'))
+    await stoppedToo
+    expect(open.outcomes.get('b')).toMatchObject({ kind: 'failure', error: { message: 'death' } })
+  })
+
+  it('gives the resources of the rate limiter back, and a stop gives the place back', async () => {
+    const limiter = new RateLimiter()
+    const { backend, pool, instance } = await setUp({ limiter })
+    backend.execute = () => new Promise(() => {})
+    pool.offer(payloadOf('a').payload)
+    expect(limiter.inUse('R', 0)).toBe(1)
+    backend.deaths[0]?.(new Error('death'))
+    await settle()
+    expect([limiter.inUse('R', 0), limiter.limitOf('R', 0)]).toEqual([0, 1])
+    await instance.stop()
+    expect(limiter.limitOf('R', 0)).toBe(0)
+  })
+})
+
+describe('a stop', () => {
+  it('waits for a start that goes on, and frees what comes of it', async () => {
+    const { clock, backend, instance } = await setUp()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    backend.gate = promise
+    backend.deaths[0]?.(new Error('death'))
+    clock.advance(1 * SECOND)
+    await settle()
+    let isStopped = false
+    const stopped = instance.stop().then(() => { isStopped = true })
+    await settle()
+    expect([backend.starts, isStopped]).toEqual([2, false])
+    resolve()
+    await stopped
+    expect([instance.state, backend.finalized]).toEqual(['STOPPED', 2])
+  })
+
+  it('does not mind a start that fails meanwhile', async () => {
+    const { clock, backend, instance } = await setUp()
+    const { promise, reject } = Promise.withResolvers<void>()
+    backend.gate = promise
+    backend.deaths[0]?.(new Error('death'))
+    clock.advance(1 * SECOND)
+    await settle()
+    const stopped = instance.stop()
+    reject(new Error('no memory'))
+    await stopped
+    clock.advance(100 * SECOND)
+    await settle()
+    expect([instance.state, backend.starts]).toEqual(['STOPPED', 2])
+  })
+})
+
+describe('a passive instance', () => {
+  it('is made, replaced and freed like others, and never takes anything', async () => {
+    const { clock, backend, pool, instance } = await setUp({ isPassive: true, warmUp: async () => { throw new Error('a passive instance is not warmed up') } })
+    expect([instance.state, pool.instanceCount]).toEqual(['READY', 0])
+    backend.deaths[0]?.(new Error('death'))
+    clock.advance(1 * SECOND)
+    await settle()
+    expect([instance.state, pool.instanceCount, backend.starts]).toEqual(['READY', 0, 2])
+    await instance.stop()
+    expect(backend.finalized).toBe(2)
   })
 })
 
