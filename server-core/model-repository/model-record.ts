@@ -100,13 +100,13 @@ export function directoryOf(record: ModelRecord): ModelDirectory | null {
   return record.entry?.kind === 'model' ? record.entry.directory : null
 }
 
-/** The repository index entries of a model; Triton's rules, plus the reason of a load that failed before any version was tried. */
+/** The repository index entries of a model; Triton's rules, plus the reason of a load that failed before any version was tried, and of instances that do not run. */
 export function indexEntries(record: ModelRecord, readyOnly: boolean): ModelIndexEntry[] {
   if (record.entry?.kind === 'duplicate') return [{ name: record.name, state: 'UNAVAILABLE', reason: DUPLICATE_REASON }]
   const entries: ModelIndexEntry[] = sortedVersions(record)
     .filter(([, version]) => !readyOnly || version.state === 'READY')
-    .map(([version, { state, reason: own }]) => {
-      const reason = record.pollError === '' ? own : record.pollError
+    .map(([version, { state, reason: own, model }]) => {
+      const reason = [record.pollError, own, model?.trouble ?? ''].find((text) => text !== '') ?? ''
       const share = trafficShareOf(record, version)
       return { name: record.name, version, state, ...(reason === '' ? {} : { reason }), ...(share === null ? {} : { traffic_percent: share.percent }) }
     })
