@@ -281,7 +281,8 @@ export class ModelLifecycle {
       throw error
     } finally {
       this.#endLoad(record, progress, outcome)
-      if (record.entry === null && record.versions.size === 0) this.#forget(record)
+      const isEmpty = record.versions.size === 0 || (outcome === 'outdated' && [...record.versions.values()].every(({ state }) => state === 'UNAVAILABLE'))
+      if (record.entry === null && isEmpty) this.#forget(record)
       else this.#changed(record)
     }
   }

@@ -4,9 +4,18 @@ import { toServerError } from '../server-error.ts'
 import type { ModelLifecycle } from './model-lifecycle.ts'
 import { directoryOf } from './model-record.ts'
 
+/** Two looks at a model must agree before what changed is applied: at least this far apart. */
+const SETTLE_SECONDS = 1
+
+/** Model names to the signature of their directory; null: there is something, but nothing that could be loaded. */
+type Look = ReadonlyMap<string, string | null>
+
 /**
  * Control mode `poll`: looks at the repositories again and again and applies what changed. New models are loaded, modified ones
  * reloaded, vanished ones unloaded; one that cannot be read or loaded changes nothing and is tried again when its files change.
+ *
+ * A copy that is not finished is left alone: a change is applied when a second look, a second later, finds the same paths, sizes and times.
+ * A model that loads or hangs holds up no other one.
  */
 export class RepositoryPoller {
   readonly #lifecycle: ModelLifecycle
@@ -14,7 +23,9 @@ export class RepositoryPoller {
   readonly #log: Logger
   readonly #periodSeconds: number
   readonly #tried = new Map<string, string>()
-  #cancelTimer: (() => void) | null = null
+  /** Models with a change that is being applied. */
+  readonly #busy = new Map<string, Promise<void>>()
+  #endWait: () => void = () => {}
   #running: Promise<void> = Promise.resolve()
   #isStopped = false
 
@@ -27,46 +38,75 @@ export class RepositoryPoller {
 
   start(): void {
     for (const record of this.#lifecycle.records.values()) this.#tried.set(record.name, directoryOf(record)?.signature ?? '')
-    this.#schedule()
+    this.#running = this.#run()
   }
 
+  /** Resolves when nothing is being looked at or applied any more. */
   async stop(): Promise<void> {
     this.#isStopped = true
-    this.#cancelTimer?.()
+    this.#endWait()
     await this.#running
+    while (this.#busy.size > 0) await Promise.all(this.#busy.values())
   }
 
-  /** One look at the repositories; resolves when everything that changed was applied. */
-  async poll(): Promise<void> {
-    const entries = await this.#lifecycle.rescan()
-    const work: Promise<void>[] = []
-    const present = new Set<string>()
-    for (const entry of entries) {
-      if (entry.kind !== 'model') {
-        present.add(entry.name)
-        continue
-      }
-      const { name, signature } = entry.directory
-      present.add(name)
-      if (this.#tried.get(name) === signature) continue
-      this.#tried.set(name, signature)
-      work.push(this.#lifecycle.load(name))
-    }
-    for (const record of [...this.#lifecycle.records.values()]) {
-      if (present.has(record.name)) continue
-      this.#tried.delete(record.name)
-      work.push(this.#lifecycle.unload(record.name))
-    }
-    for (const result of await Promise.allSettled(work)) {
-      if (result.status === 'rejected') this.#log.warning('a change in the model repository could not be applied', { error: toServerError(result.reason).message.trim() })
-    }
-  }
-
-  #schedule(): void {
-    this.#cancelTimer = this.#clock.after(this.#periodSeconds * 1e9, () => {
-      this.#running = this.poll().catch((error: unknown) => {
+  async #run(): Promise<void> {
+    for (;;) {
+      await this.#wait(this.#periodSeconds)
+      if (this.#isStopped) return
+      try {
+        await this.#poll()
+      } catch (error) {
         this.#log.error('the model repository cannot be read', { error: toServerError(error).message })
-      }).finally(() => { if (!this.#isStopped) this.#schedule() })
+      }
+    }
+  }
+
+  async #poll(): Promise<void> {
+    const first = await this.#look()
+    if (this.#changed(first).length + this.#vanished(first).length === 0) return
+    await this.#wait(Math.min(SETTLE_SECONDS, this.#periodSeconds))
+    if (this.#isStopped) return
+    const second = await this.#look()
+    if (this.#isStopped) return
+    for (const [name, signature] of this.#changed(second)) {
+      if (first.get(name) !== signature || this.#busy.has(name)) continue
+      this.#tried.set(name, signature)
+      this.#apply(name, () => this.#lifecycle.load(name))
+    }
+    for (const name of this.#vanished(second)) {
+      if (first.has(name)) continue
+      this.#tried.delete(name)
+      // This also ends a load of it that goes on.
+      this.#apply(name, () => this.#lifecycle.unload(name))
+    }
+  }
+
+  async #look(): Promise<Look> {
+    const entries = await this.#lifecycle.rescan()
+    return new Map(entries.map((entry) => (entry.kind === 'model' ? [entry.directory.name, entry.directory.signature] : [entry.name, null])))
+  }
+
+  #changed(look: Look): [name: string, signature: string][] {
+    return [...look].flatMap(([name, signature]) => (signature === null || this.#tried.get(name) === signature ? [] : [[name, signature]]))
+  }
+
+  #vanished(look: Look): string[] { return [...this.#lifecycle.records.keys()].filter((name) => !look.has(name)) }
+
+  #apply(name: string, change: () => Promise<void>): void {
+    const applied: Promise<void> = change().catch((error: unknown) => {
+      this.#log.warning('a change in the model repository could not be applied', { model: name, error: toServerError(error).message.trim() })
+    }).finally(() => { if (this.#busy.get(name) === applied) this.#busy.delete(name) })
+    this.#busy.set(name, applied)
+  }
+
+  #wait(seconds: number): Promise<void> {
+    if (this.#isStopped) return Promise.resolve()
+    return new Promise((resolve) => {
+      const cancel = this.#clock.after(seconds * 1e9, resolve)
+      this.#endWait = () => {
+        cancel()
+        resolve()
+      }
     })
   }
 }

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { InferenceRequest, InferenceResponse, ModelMetadata, ParameterValue, Tensor, TensorMetadata } from '../contract/inference.ts'
 import type { EnsembleGraph } from '../contract/ensemble.ts'
 import type { ModelConfig, ModelInput, ModelInstanceGroup, ModelOutput, ModelVersionPolicy } from '../contract/model-config.ts'
+import type { ModelInstanceSummary } from '../contract/repository.ts'
 import type { InferenceCall, InferenceStreamHandlers, InferenceResult } from '../inference-server.ts'
 import type { Logger } from '../logger.ts'
 import type { ModelStatistics } from '../metrics/model-statistics.ts'
@@ -98,6 +99,8 @@ export class Model {
   #letGo: (() => void)[] = []
   #deadReason: Error | null = null
   #isStopping = false
+  /** Updates of the instances that are not over; they never reject. */
+  readonly #updates = new Set<Promise<void>>()
   /** Null: responses are not cached. */
   readonly #responseCache: ModelResponseCache | null
 
@@ -133,6 +136,9 @@ export class Model {
     const what = troubled.some((instance) => instance.state === 'RESTARTING') ? 'start again' : 'were given up; load the model again'
     return `${troubled.length} of ${this.#instances.length} instances ${what}: ${first.trouble}`
   }
+  get instanceSummaries(): readonly ModelInstanceSummary[] {
+    return this.#instances.map(({ name, kind, isPassive, state, trouble }) => ({ name, kind, isPassive, state, reason: trouble }))
+  }
   get runsOn(): string { return 'CPU' }
 
   /** Creates the instances in the order of the config, one after another unless the backend says otherwise. On failure those already made are freed. */
@@ -152,6 +158,13 @@ export class Model {
    * batch they run, or after the sequences that have slots on them (which this does not wait for). On failure nothing changes.
    */
   async updateInstances(groups: readonly ModelInstanceGroup[], policy: ModelVersionPolicy | undefined, steps: InstanceSteps = NO_STEPS): Promise<void> {
+    const update = this.#updateInstances(groups, policy, steps)
+    const over = update.then(() => {}, () => {}).finally(() => { this.#updates.delete(over) })
+    this.#updates.add(over)
+    await update
+  }
+
+  async #updateInstances(groups: readonly ModelInstanceGroup[], policy: ModelVersionPolicy | undefined, steps: InstanceSteps): Promise<void> {
     // Of equal ones, those that run are kept first.
     const unused = this.#instances.toSorted((a, b) => Number(b.state === 'READY') - Number(a.state === 'READY'))
     const places = expandGroups(groups).map((wanted) => {
@@ -159,7 +172,12 @@ export class Model {
       return { wanted, kept: fitting >= 0 ? unused.splice(fitting, 1)[0] ?? null : null }
     })
     const before = new Set(this.#instances)
-    this.#instances = await this.#createInstances(places, steps)
+    const instances = await this.#createInstances(places, steps)
+    if (steps.outdated?.aborted === true) {
+      await Promise.allSettled(instances.map((instance) => (before.has(instance) ? undefined : instance.stop())))
+      steps.outdated.throwIfAborted()
+    }
+    this.#instances = instances
     this.#config = { ...this.#config, instance_group: [...groups], ...(policy === undefined ? {} : { version_policy: policy }) }
     for (const instance of this.#instances) if (!before.has(instance)) instance.join()
     // The last one may have been given up while new ones were made.
@@ -419,6 +437,8 @@ export class Model {
 
   async #free(): Promise<void> {
     this.#responseCache?.close()
+    // An out-dated update may still wait for its backend: the backend's model must outlive that.
+    await Promise.all(this.#updates)
     const results = await Promise.allSettled([...this.#instances, ...this.#leaving].map((instance) => instance.stop()))
     this.#instances = []
     results.push(...await Promise.allSettled([this.#options.backendModel.finalize()]))
