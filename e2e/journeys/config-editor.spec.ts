@@ -101,6 +101,45 @@ test('a file that changed on disk is merged, never overwritten', async ({ consol
   await expect(page.getByTestId('config-history-dialog').getByText('found on disk')).toBeVisible()
 })
 
+for (const language of ['en', 'zh-CN'] as const) {
+  test(`the merge dialog and the form have no accessibility finding (${language})`, async ({ console: { page, dataDirectory, openFolder } }) => {
+    const repository = writeRepository(dataDirectory, { direction: GOOD })
+    const config = join(repository, 'direction', 'config.pbtxt')
+    await openFolder(repository)
+    await choose(page, 'light', language)
+    await openConfig(page, 'direction')
+    await typeAtEnd(page, 'version_policy { all { } }\n')
+    const found: string[] = []
+    const form = page.getByTestId('config-form')
+    const folded = form.locator('.npu-form-fold[aria-expanded="false"]')
+    for (let count = await folded.count(); count > 0; count--) await folded.first().press('Enter')
+    await expect(folded).toHaveCount(0)
+    for (const theme of language === 'en' ? ['light', 'dark', 'contrast'] : ['light']) {
+      if (theme !== 'light') await choose(page, theme, language)
+      found.push(...await findings(page, `form ${theme} ${language}`, true))
+    }
+    await picture(page, `form-${language}`)
+    await choose(page, 'light', language)
+    // Both change the same line, and each one more.
+    writeFileSync(config, GOOD.replace('max_batch_size: 8', 'max_batch_size: 4').replace('# direction', '# Direction'))
+    await page.getByTestId('config-form').locator(`[data-path='["max_batch_size"]'] input`).fill('16')
+    await page.keyboard.press('Control+s')
+    await page.getByTestId('config-diff-confirm').click()
+    const merge = page.getByTestId('config-merge')
+    await expect(merge).toContainText('max_batch_size: 4')
+    found.push(...await findings(page, `merge ${language}`, true))
+    await picture(page, `merge-${language}`)
+    await expect(merge.getByTestId('config-merge-use')).toHaveAttribute('aria-disabled', 'true')
+    await merge.getByRole('radio').nth(1).press('Space')
+    await expect(merge.getByTestId('config-merge-use')).not.toHaveAttribute('aria-disabled', 'true')
+    found.push(...await findings(page, `merge chosen ${language}`, true))
+    await merge.getByTestId('config-merge-use').press('Enter')
+    await page.getByTestId('config-diff-confirm').press('Enter')
+    await expect.poll(() => readFileSync(config, 'utf8')).toBe(`${GOOD.replace('max_batch_size: 8', 'max_batch_size: 16').replace('# direction', '# Direction')}version_policy { all { } }\n`)
+    expect(found).toEqual([])
+  })
+}
+
 test('a load that fails keeps the old version serving and gives the previous file back', async ({ console: { page, dataDirectory, httpPort, openFolder } }) => {
   const repository = writeRepository(dataDirectory, { direction: GOOD })
   const config = join(repository, 'direction', 'config.pbtxt')
@@ -123,16 +162,18 @@ test('a load that fails keeps the old version serving and gives the previous fil
   expect((await fetch(`http://127.0.0.1:${port}/v2/models/direction/ready`)).status).toBe(200)
 })
 
-test('keys alone repair and save, and undo takes back what the form did', async ({ console: { page, dataDirectory, openFolder } }) => {
+for (const { language, place, fix } of [{ language: 'en', place: 'Ln 3', fix: 'Rename to max_batch_size' }, { language: 'zh-CN', place: '行 3', fix: '改名为 max_batch_size' }] as const) test(`keys alone repair and save, and undo takes back what a fix did (${language})`, async ({ console: { page, dataDirectory, openFolder } }) => {
   const broken = GOOD.replace('max_batch_size', 'max_batch_szie')
   const repository = writeRepository(dataDirectory, { direction: broken })
   await openFolder(repository)
+  await choose(page, 'light', language)
   await openConfig(page, 'direction')
   await expect(page.getByTestId('config-problems')).toContainText('max_batch_szie')
   await page.keyboard.press('F8')
-  await expect(page.locator('.npu-config-text-head')).toContainText('Ln 3')
+  await expect(page.locator('.npu-config-text-head')).toContainText(place)
   await page.keyboard.press('Control+.')
-  await expect(page.getByText('Rename to max_batch_size').last()).toBeVisible()
+  await expect(page.getByText(fix).last()).toBeVisible()
+  await picture(page, `fix-${language}`)
   await page.keyboard.press('Enter')
   await expect(page.getByTestId('config-text')).toContainText('max_batch_size')
   await page.keyboard.press('Control+z')
@@ -143,6 +184,85 @@ test('keys alone repair and save, and undo takes back what the form did', async 
   await expect(page.getByTestId('config-diff-confirm')).toBeFocused()
   await page.keyboard.press('Enter')
   await expect.poll(() => readFileSync(join(repository, 'direction', 'config.pbtxt'), 'utf8')).toBe(GOOD)
+})
+
+/** Whatever a hand may have written and a formatter would not keep. */
+const ODD = '\uFEFF# 文字方向\t(direction)  \r\nbackend:"onnxruntime"\r\n\r\n\r\nmax_batch_size  :   8   # rows, at most\r\n'
+  + 'input [ { name: \'x\', data_type: TYPE_FP32; dims: [ 3,-1 , -1 ] } ] # one\r\n\t output  { name: "softmax" "_0.tmp_0"  data_type: TYPE_FP32 dims: [2] }\r\n#end'
+
+for (const language of ['en', 'zh-CN'] as const) {
+  test(`a form edit keeps comments, spacing and line ends byte for byte (${language})`, async ({ console: { page, dataDirectory, openFolder } }) => {
+    const repository = writeRepository(dataDirectory, { direction: ODD })
+    const config = join(repository, 'direction', 'config.pbtxt')
+    await openFolder(repository)
+    await choose(page, 'light', language)
+    await openConfig(page, 'direction')
+    const size = page.getByTestId('config-form').locator(`[data-path='["max_batch_size"]'] input`)
+    await expect(size).toHaveValue('8')
+    await size.fill('16')
+    await expect(page.getByTestId('config-text')).toContainText('16   # rows, at most')
+    await checked(page)
+    await page.keyboard.press('Control+s')
+    await expect(page.getByTestId('config-diff-confirm')).toBeFocused()
+    await picture(page, `save-${language}`)
+    await page.keyboard.press('Enter')
+    await expect.poll(() => readFileSync(config).equals(Buffer.from(ODD))).toBe(false)
+    expect(readFileSync(config).equals(Buffer.from(ODD.replace(':   8', ':   16')))).toBe(true)
+    await size.fill('8')
+    await page.keyboard.press('Control+s')
+    await expect(page.getByTestId('config-diff-confirm')).toBeFocused()
+    await page.keyboard.press('Enter')
+    await expect.poll(() => readFileSync(config).equals(Buffer.from(ODD))).toBe(true)
+  })
+}
+
+test('what is typed in one view shows in the other within 100 ms', async ({ console: { page, dataDirectory, openFolder } }) => {
+  await openFolder(writeRepository(dataDirectory, { direction: GOOD }))
+  await openConfig(page, 'direction')
+  const field = page.getByTestId('config-form').locator(`[data-path='["max_batch_size"]'] input`)
+  // From the keystroke's event in one view to the changed text of the other, as the page sees both.
+  const watch = (from: string, to: string) => page.evaluate(([source, target]) => {
+    const times: number[] = []
+    const read = (): string => { const element = document.querySelector(target ?? ''); return element instanceof HTMLInputElement ? element.value : element?.textContent ?? '' }
+    document.querySelector(source ?? '')?.addEventListener('keydown', () => {
+      const started = performance.now()
+      const before = read()
+      const look = (): void => {
+        if (read() !== before) times.push(performance.now() - started)
+        else if (performance.now() - started < 2000) requestAnimationFrame(look)
+      }
+      requestAnimationFrame(look)
+    }, { capture: true })
+    Object.assign(window, { viewTimes: times })
+  }, [from, to] as const)
+  const median = async () => {
+    const times = (await page.evaluate(() => (window as unknown as { viewTimes: number[] }).viewTimes)).sort((a, b) => a - b)
+    expect(times.length).toBeGreaterThan(8)
+    return times[Math.floor(times.length / 2)] ?? Number.NaN
+  }
+  await page.getByTestId('config-text').getByText('max_batch_size').first().click()
+  await page.keyboard.press('End')
+  await watch('.npu-config-monaco', `[data-path='["max_batch_size"]'] input`)
+  for (let count = 0; count < 5; count++) {
+    await page.keyboard.press('0', { delay: 60 })
+    await expect(field).toHaveValue('80')
+    await page.keyboard.press('Backspace', { delay: 60 })
+    await expect(field).toHaveValue('8')
+  }
+  const toForm = await median()
+  await watch(`[data-path='["max_batch_size"]'] input`, '.npu-config-monaco .view-lines')
+  await field.focus()
+  await page.keyboard.press('End')
+  for (let count = 0; count < 5; count++) {
+    await page.keyboard.press('0', { delay: 60 })
+    await expect(page.getByTestId('config-text')).toContainText('max_batch_size: 80')
+    await page.keyboard.press('Backspace', { delay: 60 })
+    await expect(page.getByTestId('config-text')).not.toContainText('max_batch_size: 80')
+  }
+  const toText = await median()
+  console.log(`typed in the text, shown in the form: median ${toForm.toFixed(0)} ms; the other way: ${toText.toFixed(0)} ms`)
+  expect(toForm).toBeLessThanOrEqual(100)
+  expect(toText).toBeLessThanOrEqual(100)
 })
 
 const IDENTITY = 'backend: "identity"\ninput { name: "INPUT0" data_type: TYPE_FP32 dims: 4 }\noutput { name: "OUTPUT0" data_type: TYPE_FP32 dims: 4 }\n'

@@ -48,7 +48,7 @@ export function MergeDialog({ conflict }: { readonly conflict: Extract<SaveState
             </div>
           </DialogContent>
           <DialogActions>
-            {open > 0 && <span className="npu-secondary">{t('merge.open', { count: open })}</span>}
+            {open > 0 && <span className="npu-secondary npu-config-merge-open">{t('merge.open', { count: open })}</span>}
             <Button onClick={dismissOutcome}>{t('common:cancel')}</Button>
             <Button onClick={() => take(theirs.text ?? '')} data-testid="config-merge-theirs">{t('merge.useTheirs')}</Button>
             <Button appearance="primary" disabledFocusable={open > 0} data-testid="config-merge-use" onClick={() => { if (open === 0) take(mergedText(chunks, choices)) }}>{t('merge.use')}</Button>
