@@ -20,6 +20,14 @@ async function runToEnd(...args: string[]): Promise<{ code: number | null; outpu
   return { code, output }
 }
 
+/** A server that is not expected to listen. */
+function startUnready(...flags: string[]) {
+  const child = spawn(process.execPath, [MAIN, 'serve', ...freePorts, ...flags], { stdio: ['ignore', 'pipe', 'pipe'] })
+  let text = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => { text += chunk.toString() })
+  return { child, output: () => text }
+}
+
 const freePorts = ['--http-port=0', '--grpc-port=0', '--metrics-port=0']
 
 /** Resolves when one request runs (a single instance) and one waits. */
@@ -49,7 +57,53 @@ describe('npu-console serve', () => {
     await untilOneWaits(server)
     expect(await server.stop()).toBe(1)
     expect(server.output()).toContain('Exit timeout expired. Exiting immediately.')
+    expect(server.output()).toContain('Timeout 1: Found 2 HTTP service connections')
+    expect(server.output()).toContain('Timeout 0: Found 1 model versions that have in-flight inferences')
+    expect(server.output()).toContain("Model 'm' (version 1) has 2 in-flight inferences")
     await inflight
+  })
+
+  it('ends a start whose warm-up would take for ever, and one that hangs in its backend when the exit timeout passes', async () => {
+    const warmUp = 'model_warmup { name: "w" batch_size: 1 count: 4000000000 inputs { key: "INPUT0" value { data_type: TYPE_FP32 dims: [ 4 ] zero_data: true } } }'
+    const hanging = 'parameters { key: "creation_delay_sec" value { string_value: "600" } }'
+    for (const [more, code, last] of [[warmUp, 0, 'Found 0 live models and 0 in-flight non-inference requests'], [hanging, 1, 'Exit timeout expired. Exiting immediately.']] as const) {
+      await using repository = await TemporaryRepository.create({ 'm/config.pbtxt': identityConfig(more), 'm/1/x': '' })
+      const { child, output } = startUnready(`--model-repository=${repository.path}`, '--exit-timeout-secs=2')
+      await expect.poll(output, { timeout: 20_000 }).toContain('loading: m:1')
+      child.kill('SIGTERM')
+      const [exitCode] = await once(child, 'close') as [number | null]
+      expect(output()).toContain('Signal (15) received.')
+      expect(output()).toContain(last)
+      expect(exitCode).toBe(code)
+    }
+  })
+
+  it('ends at once with a second signal', async () => {
+    await using repository = await TemporaryRepository.create({ 'm/config.pbtxt': identityConfig('parameters { key: "execute_delay_ms" value { string_value: "60000" } }'), 'm/1/x': '' })
+    const server = await startServerProcess([`--model-repository=${repository.path}`])
+    const inflight = Promise.allSettled([1, 2].map(() => new HttpClient(server.httpPort).send({ path: '/v2/models/m/infer', body })))
+    await untilOneWaits(server)
+    server.kill('SIGTERM')
+    await expect.poll(() => server.output(), { timeout: 10_000 }).toContain('HTTP service connections')
+    server.kill('SIGINT')
+    expect(await server.exited).toBe(1)
+    await inflight
+  })
+
+  it('is ready whatever its models are with --strict-readiness=false, follows the disk in poll mode and caches responses', async () => {
+    await using repository = await TemporaryRepository.create({ 'bad/config.pbtxt': 'backend: "nowhere"', 'bad/1/x': '' })
+    const server = await startServerProcess([
+      `--model-repository=${repository.path}`, '--exit-on-error=false', '--strict-readiness=false', '--model-control-mode=poll', '--repository-poll-secs=1', '--cache-config=local,size=1048576',
+    ])
+    const client = new HttpClient(server.httpPort)
+    expect((await client.send({ path: '/v2/health/ready' })).status).toBe(200)
+    await repository.write({ 'm/config.pbtxt': identityConfig('response_cache { enable: true }'), 'm/1/x': '' })
+    await expect.poll(async () => (await client.send({ path: '/v2/models/m/ready' })).status, { timeout: 20_000 }).toBe(200)
+    for (let round = 0; round < 3; round++) expect((await client.send({ path: '/v2/models/m/infer', body })).status).toBe(200)
+    const page = (await new HttpClient(server.metricsPort).send({ path: '/metrics' })).text
+    expect(page).toContain('nv_cache_num_hits_per_model{model="m",version="1"} 2')
+    expect(page).toContain('nv_inference_exec_count{model="m",version="1"} 1')
+    expect(await server.stop()).toBe(0)
   })
 
   it('names port, flag and owner when a port is in use', async () => {

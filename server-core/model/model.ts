@@ -269,9 +269,11 @@ export class Model {
       const payload = new Payload()
       const errors: Error[] = []
       const started = clock.now()
+      const ends: Promise<void>[] = []
       for (let position = 0; position < sample.batchSize; position++) {
         const request = new InflightRequest({
           ...sample.request, id: '', parameters: {}, requestStart: started, queueStart: started, timeoutMicroseconds: 0,
+          isDecoupled: this.isDecoupled,
           onSettled: (outcome, { requestStart, queueStart, batchSize }) => {
             if (outcome.kind === 'failure') errors.push(outcome.error)
             else this.statistics.countSuccess({ requestStart, queueStart, requestEnd: clock.now(), batchSize, times: outcome.times })
@@ -284,9 +286,12 @@ export class Model {
             return { executeStart: started, computeStart: started, computeEnd: ended, executeEnd: ended }
           })
         }
+        // A decoupled model may answer after its execution.
+        ends.push(new Promise((resolve) => { request.whenOver(resolve) }))
         payload.add(request)
       }
       await instance.run(payload)
+      await Promise.all(ends)
       const [cause] = errors
       if (cause !== undefined) throw new ServerError('INTERNAL', `failed to run warmup sample '${sample.name}': ${cause.message}; `, { cause })
     }
