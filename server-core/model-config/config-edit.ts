@@ -113,18 +113,30 @@ function setRepeated(tree: PbtxtTree, path: ConfigPath, schema: FieldSchema, val
   const place = resolvePath(tree, path)
   if (mapValueField(schema) !== undefined) return setMap(tree, path, place.message, schema, value)
   const values = Array.isArray(value) ? (value as readonly ConfigValue[]) : [value]
-  const now = elementsNamed(place.message, schema.name).length
-  const steps: ((current: PbtxtTree) => TextEdit[])[] = []
-  for (let index = 0; index < Math.min(now, values.length); index++) {
-    const next = values[index]
-    if (next !== undefined) steps.push((current) => setField(current, [...path, index], next))
-  }
+  const elements = elementsNamed(place.message, schema.name)
+  const now = elements.length
+  const kept = Math.min(now, values.length)
+  // Changes inside elements, and a tail that goes, do not get in each other's way: no text is read again for them.
+  const inPlace = values.slice(0, kept).flatMap((next, index) => setField(tree, [...path, index], next))
+  if (now === values.length) return inPlace
+  const tail = tailRemoval(tree, elements, kept)
+  if (tail !== null) return [...inPlace, ...tail]
+  const steps: ((current: PbtxtTree) => TextEdit[])[] = inPlace.length === 0 ? [] : [() => inPlace]
   for (let index = now - 1; index >= values.length; index--) steps.push((current) => removeItem(current, path, index, { keepsEmptyList: true }))
-  for (let index = now; index < values.length; index++) {
-    const next = values[index]
-    if (next !== undefined) steps.push((current) => insertItem(current, path, index, next))
-  }
+  for (const [offset, next] of values.slice(now).entries()) steps.push((current) => insertItem(current, path, now + offset, next))
   return inSequence(tree, steps)
+}
+
+/** The elements from `kept` on taken out at once, where they are fields of their own or the end of one list on one line; null otherwise. */
+function tailRemoval(tree: PbtxtTree, elements: readonly PbtxtElement[], kept: number): TextEdit[] | null {
+  const gone = elements.slice(kept)
+  const last = gone[gone.length - 1]
+  if (last === undefined) return null
+  if (gone.every(({ field }) => field.list === null)) return merged(gone.map(({ field }) => removal(tree.text, field.start, field.end)))
+  const before = elements[kept - 1]
+  if (before === undefined || before.field !== last.field || last.position !== last.field.values.length - 1) return null
+  const text = tree.text.slice(before.value.end, last.value.end)
+  return /[\n#]/.test(text) ? null : [{ offset: before.value.end, length: text.length, text: '' }]
 }
 
 function setMap(tree: PbtxtTree, path: ConfigPath, message: PbtxtMessage, schema: FieldSchema, value: ConfigValue): TextEdit[] {

@@ -130,13 +130,15 @@ function unreadable(view: ConfigView, _config: ModelConfig, key: string, value: 
 function* inputFindings(view: ConfigView, config: ModelConfig, key: string, inputs: readonly GearInput[]): Generator<Finding> {
   if (config.input.length === 0) return
   const declared = declaredInputs(config)
-  const missing = declared.filter(({ name }) => !inputs.some((input) => input.name === name))
-  const unknown = inputs.filter(({ name }) => !declared.some((input) => input.name === name))
+  const given = new Set(inputs.map(({ name }) => name))
+  const byName = new Map(declared.map((input) => [input.name, input]))
+  const missing = declared.filter(({ name }) => !given.has(name))
+  const unknown = inputs.filter(({ name }) => !byName.has(name))
   const path = parameterPath(key)
   if (missing.length > 0 || unknown.length > 0) {
     const names = declared.map(({ name }) => name)
     // Only where no new variable dimension comes in do the gears still fit.
-    const kept = [...inputs.filter((input) => !unknown.includes(input)), ...missing]
+    const kept = [...inputs.filter(({ name }) => byName.has(name)), ...missing]
     const stillFits = [...missing, ...unknown].every(({ dims }) => !dims.includes(-1))
     yield {
       code: 'gears-inputs', severity: 'error', path,
@@ -150,7 +152,7 @@ function* inputFindings(view: ConfigView, config: ModelConfig, key: string, inpu
     return
   }
   for (const input of inputs) {
-    const own = declared.find(({ name }) => name === input.name)
+    const own = byName.get(input.name)
     if (own === undefined) continue
     const fits = own.dims.length === input.dims.length && own.dims.every((dim, axis) => dim === input.dims[axis] || dim === -1)
     if (fits) continue
@@ -183,7 +185,7 @@ function* gearFindings(view: ConfigView, config: ModelConfig, key: string, input
     return
   }
   const most = chipsOf(view).some(({ chip }) => chip.startsWith('Ascend950')) ? MOST_GEARS_950 : MOST_GEARS
-  const distinct = gears.filter((gear, index) => gears.findIndex((other) => other.join() === gear.join()) === index)
+  const distinct = [...new Map(gears.map((gear) => [gear.join(), gear])).values()]
   if (distinct.length < gears.length) {
     yield {
       code: 'gears-twice', severity: 'warning', path,

@@ -143,7 +143,7 @@ const STATIC_GRAPH: ConfigRule = {
         fixes: [
           preferredFix('Remove max_batch_size, write dims with a batch of 1', '删除 max_batch_size，dims 写成批次 1', editsInTurn(view, [
             (edit) => edit.removeField(['max_batch_size']),
-            ...tensors.map(({ role, index, tensor }): EditStep => (edit) => edit.setField([role, index, 'dims'], [1, ...tensor.dims])),
+            ...tensors.map(({ role, index }): EditStep => (edit) => edit.insertItem([role, index, 'dims'], 0, 1)),
           ])),
           notStatic,
         ],

@@ -61,19 +61,25 @@ function config(view: ConfigView): ModelConfig | null {
   return view.config
 }
 
-/** Sizes that are in range, in order, each once. */
+/** Sizes that are in range, in order, each once: the same repair for every size that is not. */
 function keptSizes(at: (config: ModelConfig) => readonly number[] | undefined): FixMaker {
+  const made = new WeakMap<ConfigView, readonly ConfigFix[]>()
+  const keep = (view: ConfigView, current: ModelConfig, path: ConfigPath): readonly ConfigFix[] => {
+    const max = current.max_batch_size
+    const kept = [...new Set((at(current) ?? []).filter((size) => size > 0 && size <= max))].toSorted((a, b) => a - b)
+    return kept.length === 0
+      ? fix(preferredFix, 'Remove the preferred sizes', '删除首选批大小', view.edit.removeField(path))
+      : fix(preferredFix, `Keep [ ${kept.join(', ')} ]`, `保留 [ ${kept.join(', ')} ]`, view.edit.setField(path, kept))
+  }
   return (view, problem) => {
     const current = view.config
     if (current === null) return []
     const max = current.max_batch_size
-    const kept = [...new Set((at(current) ?? []).filter((size) => size > 0 && size <= max))].toSorted((a, b) => a - b)
-    const path = parentOf(problem.path)
     const size = Number(fact(problem, 'size'))
+    const keeps = made.get(view) ?? keep(view, current, parentOf(problem.path))
+    made.set(view, keeps)
     return [
-      ...(kept.length === 0
-        ? fix(preferredFix, 'Remove the preferred sizes', '删除首选批大小', view.edit.removeField(path))
-        : fix(preferredFix, `Keep [ ${kept.join(', ')} ]`, `保留 [ ${kept.join(', ')} ]`, view.edit.setField(path, kept))),
+      ...keeps,
       ...(size > max ? fix(otherFix, `Set max_batch_size: ${size}`, `设为 max_batch_size: ${size}`, view.edit.setField(['max_batch_size'], size)) : []),
     ]
   }
