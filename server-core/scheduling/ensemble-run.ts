@@ -146,7 +146,6 @@ export class EnsembleRun {
     const end = (error: ServerError | null) => {
       isDone = true
       if (call !== null) this.#calls.delete(call)
-      run.ended(clock.now(), error?.message ?? null)
       if (error !== null) this.#fail(step, member, error)
       this.#leave(iteration)
       limiter?.release()
@@ -161,6 +160,8 @@ export class EnsembleRun {
       onError: (error) => { this.#fail(step, member, error) },
       onTiming: (timing) => { this.#addTiming(run, timing) },
       onDone: (last) => {
+        // Before its answer starts the steps behind it: their beginning is not its time.
+        run.ended(clock.now(), last instanceof ServerError ? last.message : null)
         if (last instanceof ServerError) {
           end(last)
           return
@@ -181,7 +182,9 @@ export class EnsembleRun {
       this.#calls.add(begun)
       if (request.isCancelled) begun.cancel()
     } catch (error) {
-      end(toServerError(error))
+      const refusal = toServerError(error)
+      run.ended(clock.now(), refusal.message)
+      end(refusal)
     }
   }
 

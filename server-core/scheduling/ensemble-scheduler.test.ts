@@ -389,6 +389,18 @@ describe('statistics and trace', () => {
     expect(executions[31]).toMatchObject({ outcome: 'failure', error: "in ensemble 'm', no", steps: [{ step: 0, error: 'no', batchSize: 0 }] })
   })
 
+  it('does not charge a step with the beginning of the next one', () => {
+    const rig = new EnsembleRig(CHAIN, { a: BATCHING, b: BATCHING }, ({ model: name }) => {
+      if (name === 'b') rig.clock.advance(7 * MILLISECOND)
+      return false
+    })
+    rig.ask([int32('A', [1, 1], [1])])
+    rig.clock.advance(MILLISECOND)
+    rig.take('a').answer([int32('O', [1, 1], [1])])
+    rig.take('b').answer([int32('O', [1, 1], [1])])
+    expect(rig.scheduler.graph().executions[0]?.steps).toMatchObject([{ endNanoseconds: MILLISECOND }, { startNanoseconds: MILLISECOND, endNanoseconds: 8 * MILLISECOND }])
+  })
+
   it('keeps a bounded number of step runs of one request', () => {
     const rig = new EnsembleRig(ensemble(step('s', 'I=A', 'O=B') + step('b', 'I=B', 'O=Z'), DECOUPLED), { s: STREAM, b: ONE }, (call) => {
       if (call.model === 's') return false
