@@ -16,7 +16,7 @@ export function loadStage(kind: LoadStageKind, part: Partial<LoadStage> = {}): L
 }
 
 export function versionSummary(version: string, part: Partial<ModelVersionSummary> = {}): ModelVersionSummary {
-  return { version, state: 'UNKNOWN', reason: '', files: [{ path: `${version}/model.onnx`, byteSize: 2048, modifiedAt: 0 }], ...part }
+  return { version, state: 'UNKNOWN', reason: '', files: [{ path: `${version}/model.onnx`, byteSize: 2048, modifiedAt: 0 }], instances: [], ...part }
 }
 
 export function modelSample(model: string, part: Partial<ModelSample> = {}): ModelSample {

@@ -23,6 +23,20 @@ export interface ModelFile {
   readonly modifiedAt: number
 }
 
+export type ModelInstanceState = 'STARTING' | 'READY' | 'RESTARTING' | 'FAILED' | 'STOPPED'
+
+export interface ModelInstanceSummary {
+  /** `<group>_<index>` */
+  readonly name: string
+  readonly kind: 'KIND_CPU' | 'KIND_GPU' | 'KIND_MODEL'
+  /** Never executes. */
+  readonly isPassive: boolean
+  /** RESTARTING: it died and is replaced; FAILED: given up until the model is loaded again. */
+  readonly state: ModelInstanceState
+  /** Why it does not run; '' while it does. */
+  readonly reason: string
+}
+
 export interface ModelVersionSummary {
   readonly version: string
   /** Never loaded: 'UNKNOWN'. */
@@ -30,6 +44,8 @@ export interface ModelVersionSummary {
   /** Why it is not ready; '' when there is nothing to say; 'unloaded' after an unload. */
   readonly reason: string
   readonly files: readonly ModelFile[]
+  /** In the order of the config; empty while the version is not loaded, and of an ensemble. */
+  readonly instances: readonly ModelInstanceSummary[]
 }
 
 /** A share of the requests that name no version goes to this version. */

@@ -107,6 +107,7 @@ describe('instances of an ONNX model', () => {
     await first!.terminate()
     await ended
     expect(test.server.repositoryIndex(false)).toMatchObject([{ state: 'READY', reason: expect.stringMatching(/^1 of 2 instances start again: the worker thread/) as string }])
+    expect(test.server.modelSummaries()[0]?.versions[0]?.instances.map(({ name, state }) => [name, state])).toEqual([['add_0_0', 'RESTARTING'], ['add_0_1', 'READY']])
     expect(test.server.isModelReady('add', '')).toBe(true)
     expect(await Promise.all([1, 2, 3].map((value) => sum(test, value)))).toEqual([2, 4, 6])
     await expect.poll(() => test.server.modelSummaries()[0]?.instanceCount, { timeout: 10_000 }).toBe(2)
@@ -126,7 +127,9 @@ describe('instances of an ONNX model', () => {
     await test.server.loadModel('add')
     process.off('worker', collect)
     expect(workers.map((worker) => worker.threadName)).toEqual(['add_0_0', 'spare_0'])
-    expect(test.server.modelSummaries()[0]).toMatchObject({ instanceCount: 1 })
+    expect(test.server.modelSummaries()[0]).toMatchObject({
+      instanceCount: 1, versions: [{ instances: [{ name: 'add_0_0', isPassive: false, state: 'READY' }, { name: 'spare_0', isPassive: true, state: 'READY' }] }],
+    })
     expect(await sum(test, 4)).toBe(8)
   })
 })

@@ -145,7 +145,7 @@ function versionSummaries(record: ModelRecord, directory: ModelDirectory | null)
     const known = record.versions.get(version)
     const files = directory?.versions.find((candidate) => String(candidate.version) === version)?.files ?? []
     const trouble = known?.model?.trouble ?? ''
-    return { version, state: known?.state ?? 'UNKNOWN', reason: known === undefined || known.reason === '' ? trouble : known.reason, files }
+    return { version, state: known?.state ?? 'UNKNOWN', reason: known === undefined || known.reason === '' ? trouble : known.reason, files, instances: known?.model?.instanceSummaries ?? [] }
   })
 }
 

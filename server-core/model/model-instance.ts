@@ -1,5 +1,6 @@
 import type { BackendInstanceContext, BackendModel, BackendModelInstance, ExecutionTimes } from '../backends/backend.ts'
 import type { Clock } from '../clock.ts'
+import type { ModelInstanceState } from '../contract/repository.ts'
 import type { Logger } from '../logger.ts'
 import type { ModelStatistics } from '../metrics/model-statistics.ts'
 import type { InflightRequest } from '../scheduling/inflight-request.ts'
@@ -28,8 +29,6 @@ export interface ModelInstanceOptions {
   /** Running, restarting or given up changed. */
   readonly onStateChanged: () => void
 }
-
-export type ModelInstanceState = 'STARTING' | 'READY' | 'RESTARTING' | 'FAILED' | 'STOPPED'
 
 /** Waits before each restart of a dead instance; after the last one it is given up. */
 export const RESTART_DELAYS_SECONDS = [1, 2, 4, 8, 8] as const

@@ -2,10 +2,11 @@ import { act } from 'react'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { ModelDetail } from '../../../server-core/contract/console-api.ts'
 import type { ModelConfig } from '../../../server-core/contract/model-config.ts'
+import type { ModelInstanceSummary } from '../../../server-core/contract/repository.ts'
 import { consoleClient, ConsoleError } from '../../console-client.ts'
 import { initialConsoleState, useConsole } from '../../console-store.ts'
 import { useRoute } from '../../router.ts'
-import { loadStage, modelSummary, serverStatus } from '../../testing/models.ts'
+import { loadStage, modelSummary, serverStatus, versionSummary } from '../../testing/models.ts'
 import { render, type Rendered } from '../../testing/render.tsx'
 import ModelDetailPage from './model-detail-page.tsx'
 
@@ -44,6 +45,17 @@ describe('model page', () => {
     expect(text()).toContain('[-1, 3, 48, -1]')
     expect(text()).toContain('2 instances, CPU')
     expect(text()).toContain('Dynamic, up to 8 items. Preferred sizes 4, 8. A request waits at most 2\u2009000 µs for others.')
+  })
+
+  it('lists the instances of each serving version, with what is wrong', async () => {
+    const instance = (name: string, part: Partial<ModelInstanceSummary> = {}): ModelInstanceSummary => ({ name, kind: 'KIND_CPU', isPassive: false, state: 'READY', reason: '', ...part })
+    const instances = [instance('rec_0_0'), instance('rec_0_1', { state: 'RESTARTING', reason: 'the worker thread stopped' }), instance('rec_0_2', { state: 'FAILED', reason: 'no memory' }), instance('spare_0', { kind: 'KIND_MODEL', isPassive: true })]
+    await show('summary', { ...loaded, summary: modelSummary('rec', { state: 'READY', versions: [versionSummary('3', { state: 'READY', instances }), versionSummary('2')] }) })
+    const rows = [...page.container.querySelectorAll('[data-testid="instances"] tbody tr')].map((row) => [...row.querySelectorAll('td')].map((cell) => cell.textContent))
+    expect(rows).toEqual([
+      ['rec_0_0', '3', 'CPU', 'Running', ''], ['rec_0_1', '3', 'CPU', 'Starts again', 'the worker thread stopped'], ['rec_0_2', '3', 'CPU', 'Given up', 'no memory'],
+      ['spare_0', '3', 'MODEL', 'Passive', ''],
+    ])
   })
 
   it('speaks Chinese', async () => {

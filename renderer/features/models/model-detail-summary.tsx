@@ -2,9 +2,10 @@
 import { useTranslation } from 'react-i18next'
 import type { ModelDetail } from '../../../server-core/contract/console-api.ts'
 import type { ModelConfig } from '../../../server-core/contract/model-config.ts'
+import type { ModelInstanceState } from '../../../server-core/contract/repository.ts'
 import type { TensorMetadata } from '../../../server-core/contract/inference.ts'
 import { Card } from '../../components/card.tsx'
-import { StatePill } from '../../components/state-pill.tsx'
+import { StatePill, type StateKind } from '../../components/state-pill.tsx'
 import { formatBytes, formatCount, formatDate, formatShape, UNKNOWN } from '../../lib/format.ts'
 import { failureReason, modelState, versionState } from '../../lib/model-state.ts'
 import { FailureCard } from './failure-card.tsx'
@@ -19,6 +20,7 @@ export function ModelDetailSummary({ detail }: { readonly detail: ModelDetail })
         {hasFailed && <Card title={t('failure')}><FailureCard model={summary} /></Card>}
         <SignatureCard detail={detail} />
         <VersionsCard detail={detail} />
+        <InstancesCard detail={detail} />
       </div>
       <ServingCard detail={detail} />
     </div>
@@ -59,6 +61,29 @@ function VersionsCard({ detail }: { readonly detail: ModelDetail }) {
             <td className="npu-mono">{version.files.map((file) => file.path.replace(/^[^/]+\//, '')).join(', ')}</td>
             <td className="npu-right">{version.files.length === 0 ? UNKNOWN : formatBytes(version.files.reduce((sum, file) => sum + file.byteSize, 0))}</td>
             <td className="npu-right">{version.files.length === 0 ? UNKNOWN : formatDate(Math.max(...version.files.map((file) => file.modifiedAt)))}</td>
+          </tr>
+        ))}</tbody>
+      </table></div>
+    </Card>
+  )
+}
+
+const INSTANCE_STATES: Readonly<Record<ModelInstanceState, StateKind>> = { STARTING: 'loading', READY: 'ready', RESTARTING: 'degraded', FAILED: 'failed', STOPPED: 'unloading' }
+
+/** The running copies of the serving versions, and what is wrong with them. */
+function InstancesCard({ detail }: { readonly detail: ModelDetail }) {
+  const { t } = useTranslation('model-detail')
+  const rows = detail.summary.versions.flatMap(({ version, instances }) => instances.map((instance) => ({ version, instance })))
+  if (rows.length === 0) return null
+  return (
+    <Card title={t('instances.title')} note={formatCount(rows.length)} isFlush>
+      <div className="npu-scroll-x"><table className="npu-table" data-testid="instances">
+        <thead><tr><th scope="col">{t('instances.name')}</th><th scope="col">{t('instances.version')}</th><th scope="col">{t('instances.kind')}</th><th scope="col">{t('instances.state')}</th><th scope="col" className="npu-grow-cell">{t('instances.reason')}</th></tr></thead>
+        <tbody>{rows.map(({ version, instance }, index) => (
+          <tr key={`${version}/${index}`}>
+            <td className="npu-mono">{instance.name}</td><td>{version}</td><td className="npu-mono">{instance.kind.replace('KIND_', '')}</td>
+            <td><StatePill kind={INSTANCE_STATES[instance.state]} text={t(instance.isPassive && instance.state === 'READY' ? 'instances.passive' : `instances.of.${instance.state}`)} isPlain /></td>
+            <td className="npu-break">{instance.reason}</td>
           </tr>
         ))}</tbody>
       </table></div>
