@@ -174,7 +174,7 @@ export class Model {
     const before = new Set(this.#instances)
     const instances = await this.#createInstances(places, steps)
     if (steps.outdated?.aborted === true) {
-      await Promise.allSettled(instances.map((instance) => (before.has(instance) ? undefined : instance.stop())))
+      await Promise.allSettled(instances.filter((instance) => !before.has(instance)).map((instance) => instance.stop()))
       steps.outdated.throwIfAborted()
     }
     this.#instances = instances
