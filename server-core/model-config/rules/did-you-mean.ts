@@ -13,6 +13,7 @@ function distance(a: string, b: string, limit: number): number {
       if (row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]) best = Math.min(best, (beforeLast[column - 2] ?? 0) + 1)
       current.push(best)
     }
+    if (Math.min(...current) > limit && Math.min(...last) > limit) return limit + 1
     beforeLast = last
     last = current
   }

@@ -19,6 +19,8 @@ const THREE = [INPUT_SHAPE, DYNAMIC_DIMS, NODE_TYPE]
 const LEAST_GEARS = 2
 const MOST_GEARS = 100
 const MOST_GEARS_950 = 256
+/** Characters of a value in the title of a repair. */
+const MOST_SHOWN = 200
 /** Gears proposed one by one up to this batch size, by powers of two beyond. */
 const EVERY_SIZE_UP_TO = 16
 
@@ -151,17 +153,23 @@ function* inputFindings(view: ConfigView, config: ModelConfig, key: string, inpu
     }
     return
   }
-  for (const input of inputs) {
-    const own = byName.get(input.name)
-    if (own === undefined) continue
-    const fits = own.dims.length === input.dims.length && own.dims.every((dim, axis) => dim === input.dims[axis] || dim === -1)
-    if (fits) continue
-    const repaired = inputs.map((one) => (one === input ? own : one))
+  const ownOf = (input: GearInput): GearInput => {
+    const own = byName.get(input.name) ?? input
+    return own.dims.length === input.dims.length && own.dims.every((dim, axis) => dim === input.dims[axis] || dim === -1) ? input : own
+  }
+  // One repair for all of them.
+  const repaired = inputs.map(ownOf)
+  if (repaired.every((own, index) => own === inputs[index])) return
+  const text = printInputShape(repaired)
+  const shown = text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}…` : text
+  const fixes = [otherFix(`Set "${shown}"`, `设为 "${shown}"`, view.edit.setField(path, text))]
+  for (const [index, input] of inputs.entries()) {
+    const own = repaired[index] ?? input
+    if (own === input) continue
     yield {
-      code: 'gears-shape-differs', severity: 'error', path,
+      code: 'gears-shape-differs', severity: 'error', path, fixes,
       message: say(`ge.inputShape gives '${input.name}' ${listText(input.dims)}; the config's full shape is ${listText(own.dims)}.`,
         `ge.inputShape 中 '${input.name}' 是 ${listText(input.dims)}；配置中的完整形状是 ${listText(own.dims)}。`),
-      fixes: [otherFix(`Set "${printInputShape(repaired)}"`, `设为 "${printInputShape(repaired)}"`, view.edit.setField(path, printInputShape(repaired)))],
     }
   }
 }

@@ -29,8 +29,8 @@ function* distinct(view: ConfigView, problemsOf: (config: ModelConfig) => Iterab
 }
 
 const FEATURES_ZH: Readonly<Record<string, string>> = {
-  ensembles: '集成模型', 'models with the sequence batcher': '使用序列批处理的模型', 'decoupled models': '解耦模型', 'priority levels': '优先级', 'batch tensors with this backend': '该后端上的批次张量',
-  'batch tensors of an unknown kind': '未知类型的批次张量', 'custom operator libraries': '自定义算子库', 'repository agents': '模型库代理', 'execution accelerators': '执行加速器',
+  'batch tensors of an unknown kind': '未知类型的批次张量', 'batch tensors with this backend': '该后端的批次张量', 'custom operator libraries': '自定义算子库', 'repository agents': '模型库代理',
+  'execution accelerators': '执行加速器',
 }
 
 /** The config is no mistake, so it is a warning, as for a backend that is not installed. */
@@ -83,7 +83,7 @@ function said(view: ConfigView, problem: ConfigProblem): Pick<Finding, 'message'
     case 'identity-pairs': return {
       message: say(`The identity backend gives each input INPUT<n> back as OUTPUT<n>: inputs and outputs must be pairs (${fact(problem, 'inputs')} and ${fact(problem, 'outputs')}).`,
         `identity 后端把每个输入 INPUT<n> 原样返回为 OUTPUT<n>：输入和输出必须成对（现有 ${fact(problem, 'inputs')} 个和 ${fact(problem, 'outputs')} 个）。`),
-      fixes: pairs(view),
+      fixes: pairsOf(view),
     }
     case 'identity-type': return {
       message: say(`The identity backend copies '${fact(problem, 'input')}' to '${fact(problem, 'output')}': their types must be equal.`, `identity 后端把 '${fact(problem, 'input')}' 复制到 '${fact(problem, 'output')}'：两者类型必须相同。`),
@@ -114,6 +114,18 @@ function tensorName(view: ConfigView, problem: ConfigProblem): Pick<Finding, 'me
   }
 }
 
+const madePairs = new WeakMap<ConfigView, ConfigFix[]>()
+
+/** The same repair for every output that is missing or too many. */
+function pairsOf(view: ConfigView): ConfigFix[] {
+  const made = madePairs.get(view) ?? pairs(view)
+  madePairs.set(view, made)
+  return made
+}
+
+/** Tensors added or removed one by one; a config of more was not written by hand. */
+const MOST_CHANGES = 64
+
 /** Outputs become those of the inputs; where there are none, inputs those of the outputs. */
 function pairs(view: ConfigView): ConfigFix[] {
   const { config } = view
@@ -125,9 +137,11 @@ function pairs(view: ConfigView): ConfigFix[] {
   const there = new Set<string>()
   const surplus = config[to].flatMap(({ name }, index) => (wanted.has(name) && there.size < there.add(name).size ? [] : [index]))
   const missing = config[from].filter(({ name }) => !there.has(nameOf(name)))
-  const steps: EditStep[] = [
+  const tensors = missing.map(({ name, data_type: type, dims }) => ({ name: nameOf(name), data_type: type, dims: [...dims] }))
+  if (config[to].length > 0 && surplus.length + missing.length > MOST_CHANGES) return []
+  const steps: EditStep[] = config[to].length === 0 ? [(edit) => edit.setField([to], tensors)] : [
     ...surplus.toReversed().map((index): EditStep => (edit) => edit.removeItem([to], index)),
-    ...missing.map(({ name, data_type: type, dims }): EditStep => (edit) => edit.insertItem([to], Number.MAX_SAFE_INTEGER, { name: nameOf(name), data_type: type, dims: [...dims] })),
+    ...tensors.map((tensor): EditStep => (edit) => edit.insertItem([to], Number.MAX_SAFE_INTEGER, tensor)),
   ]
   const edits = editsInTurn(view, steps)
   return edits.length === 0 ? [] : [preferredFix(`Make ${to} match ${from}`, `使 ${to} 与 ${from} 一致`, edits)]
