@@ -217,6 +217,16 @@ describe('changes of the models below', () => {
     await whenStates(test, { a: 'UNAVAILABLE: unloaded', b: 'UNAVAILABLE: unloaded', e: 'UNAVAILABLE: unloaded' })
   })
 
+  it('gives the versions of a model their share of the traffic of an ensemble too', async () => {
+    await using repository = await TemporaryRepository.create({ ...plain('a', 'version_policy { all { } }'), 'a/2/keep': '', ...ensembleOf('e', chain(['a'])) })
+    await using test = createTestServer([repository.path])
+    await test.server.start()
+    await test.server.loadModel('e')
+    test.server.setTrafficSplit('a', { version: '1', percent: 25 })
+    for (let index = 0; index < 8; index++) await ask(test, 'e')
+    expect(test.server.modelStatistics('a', '').map(({ version, execution_count: count }) => [version, count])).toEqual([['1', 2], ['2', 6]])
+  })
+
   it('drains ensembles and their models when the server stops', async () => {
     const slow = 'parameters { key: "execute_delay_ms" value: { string_value: "100" } }'
     await using repository = await TemporaryRepository.create({ ...plain('a', slow), ...ensembleOf('e', chain(['a', 'a'])) })

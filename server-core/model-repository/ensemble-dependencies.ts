@@ -5,7 +5,6 @@ import type { Model } from '../model/model.ts'
 import { refuseFirst } from '../model-config/config-problem.ts'
 import { ensembleSteps, isDecoupledEnsemble, validateEnsembleAgainstMembers, type EnsembleMember } from '../model-config/validate-ensemble-members.ts'
 import { ServerError, toServerError } from '../server-error.ts'
-import { findModel } from './model-lookup.ts'
 import { highestReady, sortedVersions, UNLOADED_REASON, type ModelRecord } from './model-record.ts'
 
 export interface EnsembleDependenciesOptions {
@@ -112,9 +111,6 @@ export class EnsembleDependencies {
     Object.assign(known, { members: names, builtWith: this.#serving(names), isWaiting: false })
     return isDecoupledEnsemble(config, members) ? { ...config, model_transaction_policy: { decoupled: true } } : config
   }
-
-  /** The model of a step. @throws ServerError with the protocol's lookup texts */
-  find(name: string, version: number): Model { return findModel(this.#options.records, name, version === -1 ? '' : String(version)) }
 
   async #loadAll(names: readonly string[], parameters: LoadParameters, plan: LoadPlan): Promise<PromiseSettledResult<void>[]> {
     const loads = new Map<string, Promise<void>>()

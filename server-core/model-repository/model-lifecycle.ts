@@ -199,7 +199,7 @@ export class ModelLifecycle {
   }
 
   /** The model of an inference request; one without a version may have its share of a split. @throws ServerError (lookup) */
-  modelFor(request: InferenceRequest): Model {
+  modelFor(request: Pick<InferenceRequest, 'modelName' | 'modelVersion' | 'sequenceId' | 'sequenceStart' | 'sequenceEnd'>): Model {
     const { modelName, modelVersion } = request
     const record = this.records.get(modelName)
     if (modelVersion === '' && record?.traffic) {
@@ -377,7 +377,12 @@ export class ModelLifecycle {
           outdated,
           onStage: (kind, place) => { this.#enterStage(record, progress, name, kind, place) },
           onInstancesChanged: () => { this.#changed(record) },
-          findMember: (member, memberVersion) => this.#ensembles.find(member, memberVersion),
+          findMember: (modelName, memberVersion, request) => {
+            const modelVersion = memberVersion === -1 ? '' : String(memberVersion)
+            if (request === undefined) return findModel(this.records, modelName, modelVersion)
+            const { sequenceId = 0n, sequenceStart = false, sequenceEnd = false } = request
+            return this.modelFor({ modelName, modelVersion, sequenceId, sequenceStart, sequenceEnd })
+          },
         })
       } catch (error) {
         if (outdated.aborted) throw error

@@ -16,8 +16,12 @@ export interface EnsembleMember {
   hold(): () => void
 }
 
-/** The model of a step. @param version -1: the latest that is ready @throws ServerError with the protocol's lookup texts */
-export type FindEnsembleMember = (name: string, version: number) => EnsembleMember
+/**
+ * The model of a step. @param version -1: the latest that is ready
+ * @param request given: to run this request, which may have its share of a split traffic; else only to look at the model
+ * @throws ServerError with the protocol's lookup texts
+ */
+export type FindEnsembleMember = (name: string, version: number, request?: Pick<InferenceRequest, 'sequenceId' | 'sequenceStart' | 'sequenceEnd'>) => EnsembleMember
 
 /**
  * An ensemble tensor as the input of a step's model. Between a batching and a non-batching model the batch dimension is an ordinary one:

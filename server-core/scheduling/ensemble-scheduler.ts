@@ -60,7 +60,7 @@ export class EnsembleScheduler implements Scheduler {
     request.markExecuting()
     let members: readonly EnsembleMember[]
     try {
-      members = this.#members()
+      members = this.#members(request)
     } catch (error) {
       this.#refuse(request, error as Error)
       return
@@ -99,8 +99,8 @@ export class EnsembleScheduler implements Scheduler {
   graph(): EnsembleGraph { return { ...this.#graph, statistics: this.#trace.statistics(), executions: this.#trace.executions() } }
 
   /** By step. @throws ServerError with the lookup texts */
-  #members(): EnsembleMember[] {
-    return this.#plan.steps.map((step) => this.#options.findMember(step.modelName, step.modelVersion))
+  #members(request?: InflightRequest): EnsembleMember[] {
+    return this.#plan.steps.map((step) => this.#options.findMember(step.modelName, step.modelVersion, request))
   }
 
   #refuse(request: InflightRequest, error: Error): void {
