@@ -196,6 +196,7 @@ describe('versions', () => {
     await repository.remove('m/2')
     await test.server.loadModel('m')
     await until(() => states(test)['2'] === 'UNAVAILABLE')
+    expect(test.messages().filter((message) => message.startsWith('successfully unloaded'))).toEqual(["successfully unloaded 'm' version 2"])
     await repository.write({ 'm/config.pbtxt': config('specific { versions: [ 1, 3, 7 ] }') })
     await test.server.loadModel('m')
     expect(test.messages()).toContain("version 7 is specified for model 'm', but the version directory is not present")

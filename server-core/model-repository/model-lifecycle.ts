@@ -466,9 +466,7 @@ export class ModelLifecycle {
     }
     if (stops.length === 0) return
     record.source = null
-    this.#background(Promise.all(stops).then(() => source?.overrideDirectory?.remove()).then(() => {
-      this.#options.log.info(`successfully unloaded '${name}'`, { model: name })
-    }))
+    this.#background(Promise.all(stops).then(() => source?.overrideDirectory?.remove()))
     this.#changed(record)
   }
 
@@ -491,7 +489,7 @@ export class ModelLifecycle {
     await model.stop()
     this.#leaving.delete(model)
     this.#options.onModelStopped(model)
-    this.#options.log.verbose(1, 'model version freed', { model: model.name, version: model.version })
+    this.#options.log.info(`successfully unloaded '${model.name}' version ${model.version}`, { model: model.name, version: model.version })
   }
 
   #background(work: Promise<unknown>): void {

@@ -26,6 +26,22 @@ describe('model.detail', () => {
   })
 })
 
+describe('model.traffic', () => {
+  it('splits the traffic, ends that, and checks what a window sends', async () => {
+    await using repository = await TemporaryRepository.create({ 'm/config.pbtxt': identityConfig('version_policy { all { } }'), 'm/1/x': '', 'm/2/x': '' })
+    await using test = createTestServer([repository.path], { loadModels: ['m'] })
+    await test.server.start()
+    const traffic = (args: unknown) => handlersOf(test)['model.traffic'](args, NO_WINDOW)
+    await traffic({ name: 'm', split: { version: '2', percent: 20 } })
+    expect(test.server.modelSummaries()[0]?.traffic).toMatchObject({ version: '2', percent: 20, baseVersion: '1' })
+    for (const split of [undefined, 'all', { version: 2, percent: 20 }, { version: '2' }, { version: '2', percent: 120 }]) {
+      expect(() => traffic({ name: 'm', split })).toThrow(expect.objectContaining({ kind: 'INVALID_ARG' }) as Error)
+    }
+    await traffic({ name: 'm', split: null })
+    expect(test.server.modelSummaries()[0]?.traffic).toBeNull()
+  })
+})
+
 describe('the normalised config', () => {
   it('is not completed from a file outside the version', async () => {
     await using repository = await TemporaryRepository.create({ 'm/1/x': '', 'secret.onnx': addModel(2) })
