@@ -21,5 +21,28 @@ export async function findings(page: Page, where: string, isStrict = false): Pro
   const text = await page.locator('body').innerText()
   const raw = text.match(/\{\{\w+\}\}|\bundefined\b|\bNaN\b|\[object Object\]/g) ?? []
   const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
-  return [...serious, ...raw.map((match) => `raw text ${match}`), ...(overflow > 0 ? [`${overflow} px wider than the window`] : [])].map((finding) => `${where}: ${finding}`)
+  return [...serious, ...raw.map((match) => `raw text ${match}`), ...(await boxes(page)).map((shown) => `boxes instead of Han glyphs: ${shown}`), ...(overflow > 0 ? [`${overflow} px wider than the window`] : [])].map((finding) => `${where}: ${finding}`)
+}
+
+/** Han text that is narrower than its glyphs are: the boxes of a font that does not have them. */
+async function boxes(page: Page): Promise<string[]> {
+  return page.evaluate(async () => {
+    await document.fonts.ready
+    await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))
+    const found: string[] = []
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+    for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
+      const at = /\p{Script=Han}{2}/u.exec(node.textContent ?? '')?.index
+      const parent = node.parentElement
+      if (at === undefined || parent === null) continue
+      const range = document.createRange()
+      range.setStart(node, at)
+      range.setEnd(node, at + 2)
+      const [{ width, height } = { width: 0, height: 0 }, ...others] = range.getClientRects()
+      // Not shown, or broken between the two.
+      if (width === 0 || height === 0 || others.length > 0) continue
+      if (width < Number.parseFloat(getComputedStyle(parent).fontSize) * 2 * 0.9) found.push(node.textContent ?? '')
+    }
+    return found
+  })
 }

@@ -21,4 +21,16 @@ export function registerFallbackFont(): void {
     if (unicodeRange === undefined) continue
     document.fonts.add(new FontFace('Noto Sans SC', `url(${JSON.stringify(url)}) format("woff2")`, { weight, unicodeRange, display: 'swap' }))
   }
+  drawAgainWhenLoaded()
+}
+
+/**
+ * Chromium keeps text that it has shaped without the face, as boxes, until the text or its font settings change. A number that means "on" like any
+ * other changes the settings and nothing to be seen.
+ */
+function drawAgainWhenLoaded(): void {
+  let turn = 0
+  document.fonts.addEventListener('loadingdone', ({ fontfaces }) => {
+    if (fontfaces.length > 0) document.documentElement.style.fontFeatureSettings = `"kern" ${++turn}`
+  })
 }
