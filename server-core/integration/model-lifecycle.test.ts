@@ -325,8 +325,6 @@ describe('explicit mode', () => {
   it('refuses by name what this version cannot run', async () => {
     const cases: Record<string, [string, RegExp]> = {
       operators: [identityConfig('model_operations { op_library_filename: "a.so" }'), /model_operations\.op_library_filename/],
-      decoupled: [identityConfig('model_transaction_policy { decoupled: true }'), /model_transaction_policy\.decoupled/],
-      ensemble: ['platform: "ensemble" input { name: "A" data_type: TYPE_FP32 dims: [ 1 ] } output { name: "B" data_type: TYPE_FP32 dims: [ 1 ] } ensemble_scheduling { step { model_name: "x" model_version: -1 input_map { key: "I" value: "A" } output_map { key: "O" value: "B" } } }', /ensemble_scheduling/],
     }
     const files = Object.fromEntries(Object.entries(cases).flatMap(([name, [config]]) => [[`${name}/config.pbtxt`, config], [`${name}/1/x`, '']]))
     await using repository = await TemporaryRepository.create(files)
