@@ -53,13 +53,16 @@ const BACKEND: ConfigRule = {
       (edit) => (config.platform === '' ? [] : edit.removeField(['platform'])),
     ])
     const others = context.backends.filter((name) => name !== near && name !== 'identity')
+    // What lies in the version folders says which one is meant.
+    const fitting = others.filter((name) => chosenVersions(config, context).some(({ files }) => files.some((file) => MODEL_FILES[name]?.some((ending) => file.endsWith(ending)) === true)))
+    const meant = near === undefined && fitting.length === 1 ? fitting[0] : undefined
     yield {
       code: 'backend-not-installed', severity: 'error', path, serverText,
       message: say(`There is no backend '${backend}' here.${near === undefined ? '' : ` Did you mean '${near}'?`} Installed: ${installed.en}.`,
         `没有后端 '${backend}'。${near === undefined ? '' : `是否指 '${near}'？`}已安装：${installed.zh}。`),
       fixes: [
         ...(near === undefined ? [] : [preferredFix(`Use '${near}'`, `使用 '${near}'`, use(near))]),
-        ...others.slice(0, 5).map((name) => otherFix(`Use '${name}'`, `使用 '${name}'`, use(name))),
+        ...others.slice(0, 5).map((name) => (name === meant ? preferredFix : otherFix)(`Use '${name}'`, `使用 '${name}'`, use(name))),
       ],
     }
   },

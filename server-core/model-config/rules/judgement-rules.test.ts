@@ -21,6 +21,8 @@ interface Case {
   readonly context?: Partial<ConfigContext>
   /** Position of the fix; null: there is none. */
   readonly fix?: number | null
+  /** The fix is applied without asking, or not. */
+  readonly isPreferred?: boolean
   /** What the fix makes of the text. */
   readonly fixed?: string
   /** Nothing to say here. */
@@ -71,6 +73,10 @@ const FILES: readonly Case[] = [
     code: 'backend-not-installed', severity: 'error', text: 'platform: "tensorflow_savedmodel"\nmax_batch_size: 8\n', context: INSTALLED,
     fixed: 'backend: "onnxruntime"\nmax_batch_size: 8\n', good: 'platform: "onnxruntime_onnx"', says: "Installed: 'identity', 'onnxruntime'",
     serverText: "unable to find backend library for backend 'tensorflow', try specifying runtime on the model configuration.",
+  },
+  {
+    code: 'backend-not-installed', severity: 'error', text: 'platform: "tensorflow_savedmodel"\nmax_batch_size: 8\n', context: { ...INSTALLED, ...folder(['model.onnx']) }, isPreferred: true,
+    fixed: 'backend: "onnxruntime"\nmax_batch_size: 8\n', good: 'platform: "onnxruntime_onnx"',
   },
   { code: 'backend-not-installed', severity: 'error', text: 'backend: "onnxruntme"', context: INSTALLED, fixed: 'backend: "onnxruntime"', good: 'backend: "identity"', says: "Did you mean 'onnxruntime'?" },
   { code: 'backend-not-installed', severity: 'warning', text: 'backend: "npu_ge"', context: INSTALLED, fix: null, good: 'platform: "ensemble"' },
@@ -472,6 +478,7 @@ describe('rules of judgement', () => {
     else {
       const fix = diagnostic.fixes[item.fix ?? 0]
       expect(fix?.title['zh-CN']).toMatch(/[\u4e00-\u9fff]/)
+      if (item.isPreferred !== undefined) expect(fix?.isPreferred).toBe(item.isPreferred)
       const repaired = applyEdits(item.text, fix?.edits ?? [])
       if (item.fixed !== undefined) expect(repaired).toBe(item.fixed)
       expect(parsePbtxt(repaired).errors).toEqual([])

@@ -1,4 +1,5 @@
 /** Warm-up samples against the model's inputs and the files of the model directory: they run like requests, so they must fit like requests. */
+import type { ConfigContext } from '../../contract/config-language.ts'
 import { DATA_TYPES } from '../../contract/inference.ts'
 import type { DataTypeConfigName } from '../../contract/inference.ts'
 import type { ModelConfig, ModelInput } from '../../contract/model-config.ts'
@@ -172,6 +173,16 @@ function* dimsFindings(
   }
 }
 
+const listed = new WeakMap<ConfigContext, readonly string[]>()
+
+/** Names that may have been meant, looked up once for all findings. */
+function warmUpFiles(context: ConfigContext): readonly string[] {
+  const names = listed.get(context)
+    ?? Object.keys(context.files).filter((name) => name.startsWith('warmup/')).slice(0, MOST_FINDINGS).map((name) => name.slice('warmup/'.length))
+  listed.set(context, names)
+  return names
+}
+
 function* fileFindings(view: ConfigView, input: SampleInput, path: ConfigPath): Generator<Finding> {
   const file = input.input_data_file ?? ''
   if (file === '' || !isFolderKnown(view)) return
@@ -180,8 +191,7 @@ function* fileFindings(view: ConfigView, input: SampleInput, path: ConfigPath): 
   // Version folders are not in the list: what lies there cannot be judged.
   if (place !== null && /^\d+\//.test(place)) return
   if (place === null || !Object.hasOwn(view.context.files, place)) {
-    const known = Object.keys(view.context.files).filter((name) => name.startsWith('warmup/')).map((name) => name.slice('warmup/'.length))
-    const near = nearestFile(file, known)
+    const near = nearestFile(file, warmUpFiles(view.context))
     yield {
       code: 'warm-up-file-missing', severity: 'error', path: filePath,
       serverText: place === null ? `warmup data file 'warmup/${file}' is outside the model directory` : `warmup data file 'warmup/${file}' does not exist in the model directory`,
