@@ -160,6 +160,11 @@ describe('ModelInfer', () => {
     })
   })
 
+  it('wraps a negative timeout to uint64, which is no shorter than any default', async () => {
+    await call('ModelInfer', { model_name: 'any', inputs: [], parameters: { timeout: { int64_param: '-5' } } })
+    expect(seen?.timeoutMicroseconds).toBe(2 ** 64)
+  })
+
   it('classifies', async () => {
     const reply = await call('ModelInfer', {
       model_name: 'fp32', inputs: [input({ shape: [1, 2] })], raw_input_contents: [raw(1, 2)],

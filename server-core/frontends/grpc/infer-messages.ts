@@ -125,7 +125,8 @@ function readParameters(parameters: WireParameters, custom: Record<string, Param
       case 'priority': fields.priority = priority(value); break
       case 'timeout':
         if (value.parameter_choice !== 'int64_param') throw wrongKind(key, 'int64_param')
-        fields.timeoutMicroseconds = Number(value.int64_param)
+        // A negative one wraps to uint64, which is longer than any default.
+        fields.timeoutMicroseconds = Number(BigInt.asUintN(64, BigInt(value.int64_param ?? '0')))
         break
       case 'triton_enable_empty_final_response': flag(key, value); break
       default:
