@@ -49,6 +49,11 @@ describe('completing', () => {
     expect(complete('sequence_batching { }', BATCHING).dynamic_batching).toBeUndefined()
   })
 
+  test('controls and states of sequences do not become inputs', () => {
+    const completed = complete('sequence_batching { control_input { name: "C" } state { input_name: "S" } }', signature({ X: ['n', 3], C: ['n', 1], S: ['n', 1] }))
+    expect(completed.input.map((input) => input.name)).toEqual(['X'])
+  })
+
   test('a model that cannot batch keeps its full shapes', () => {
     const fixed = complete('', signature({ X: [1, 3] }, { Y: ['n', 4] }))
     expect([fixed.max_batch_size, fixed.dynamic_batching, fixed.input[0]?.dims, fixed.output[0]?.dims]).toEqual([0, undefined, [1, 3], [-1, 4]])

@@ -2,7 +2,7 @@
 import type { ModelConfig, ModelInput, ModelOutput } from '../contract/model-config.ts'
 import { ServerError } from '../server-error.ts'
 import type { OnnxSignature } from './onnx-model.ts'
-import { completionProblems, configDimsOf, configTypeOf, signatureProblems, supportsBatching } from './signature-problems.ts'
+import { completionProblems, configDimsOf, configTypeOf, scheduledInputs, signatureProblems, supportsBatching } from './signature-problems.ts'
 import type { SignatureProblem, SignatureTensor, TensorSignature } from './signature-problems.ts'
 
 /** `default-max-batch-size` where the backend config names none. */
@@ -28,16 +28,17 @@ function refuseFirst(problems: Generator<SignatureProblem, void>): void {
   for (const { serverText } of problems) throw new ServerError('INVALID_ARG', serverText)
 }
 
-/** The completion without its checks. */
+/** The completion without its checks. What the scheduler gives the model (controls and states of sequences, batch inputs) is no `input`. */
 export function completeFromSignature(config: ModelConfig, signature: TensorSignature, options: { readonly defaultMaxBatchSize: number }): ModelConfig {
   if (config.input.length > 0 && config.output.length > 0) return config
   const canBatch = supportsBatching(signature)
   const maxBatchSize = canBatch && config.max_batch_size === 0 ? options.defaultMaxBatchSize : config.max_batch_size
   const hasScheduler = config.dynamic_batching !== undefined || config.sequence_batching !== undefined || config.ensemble_scheduling !== undefined
+  const scheduled = new Set(scheduledInputs(config))
   return {
     ...config,
     max_batch_size: maxBatchSize,
-    input: config.input.length > 0 ? config.input : signature.inputs.map((tensor) => configInput(tensor, maxBatchSize)),
+    input: config.input.length > 0 ? config.input : signature.inputs.filter(({ name }) => !scheduled.has(name)).map((tensor) => configInput(tensor, maxBatchSize)),
     output: config.output.length > 0 ? config.output : signature.outputs.map((tensor) => configOutput(tensor, maxBatchSize)),
     ...(canBatch && maxBatchSize > 1 && !hasScheduler ? { dynamic_batching: emptyDynamicBatching() } : {}),
   }
