@@ -10,6 +10,7 @@ output [ { name: "X" data_type: TYPE_FP32 dims: [ 2 ] }, { name: "Y" data_type: 
 const PLAIN = `name: "p" input [ { name: "A" data_type: TYPE_FP32 dims: [ 2 ] }, { name: "B" data_type: TYPE_FP32 dims: [ 2 ] } ]
 output [ { name: "X" data_type: TYPE_FP32 dims: [ 2 ] } ]`
 
+const ONE = 'name: "s" input { name: "A" data_type: TYPE_FP32 dims: [ 1 ] } output { name: "X" data_type: TYPE_FP32 dims: [ 1 ] }'
 const validatorOf = (text: string) => new RequestValidator(readModelConfig(text, 'config.pbtxt'))
 const zeros = (name: string, shape: readonly number[]) => fp32(name, shape, Array<number>(shape.reduce((a, b) => a * b, 1)).fill(0))
 
@@ -78,5 +79,23 @@ describe('RequestValidator', () => {
       output { name: "X" data_type: TYPE_FP32 dims: [ 1 ] }`)
     const { inputs } = validator.validate(requestOf('r', [zeros('A', [2, 2, 5]), zeros('N', [2, 1])]))
     expect(inputs.map((input) => input.shape)).toEqual([[2, 5, 2, 1], [2]])
+  })
+
+  it.each([
+    ['UINT64', 'five', "sequence batching control 'C' data-type is 'BYTES', but model 's' expects 'UINT64'"],
+    ['UINT64', '', "sequence batching control 'C' data-type is 'BYTES', but model 's' expects 'UINT64'"],
+    ['INT32', 'five', "sequence batching control 'C' data-type is 'BYTES', but model 's' expects 'INT32'"],
+    ['STRING', 5n, "sequence batching control 'C' data-type is 'UINT64', but model 's' expects 'BYTES'"],
+  ])('checks the kind of the correlation id: %s and %s', (type, sequenceId, text) => {
+    const validator = validatorOf(`${ONE} sequence_batching { control_input { name: "C" control { kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_${type} } } }`)
+    expect(() => validator.validate(requestOf('s', [zeros('A', [1])], { id: 'q', sequenceId }))).toThrow(`[request id: q] ${text}`)
+    const fitting = type === 'STRING' ? 'five' : 5n
+    for (const good of [fitting, 0n]) validator.validate(requestOf('s', [zeros('A', [1])], { sequenceId: good }))
+  })
+
+  it('leaves correlation ids alone where the model does not look at them', () => {
+    for (const more of ['', 'sequence_batching { }']) {
+      for (const sequenceId of ['five', 5n, '']) validatorOf(`${ONE} ${more}`).validate(requestOf('s', [zeros('A', [1])], { sequenceId }))
+    }
   })
 })

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { InflightRequest } from './inflight-request.ts'
 import { Payload } from './payload.ts'
+import { RateLimiter } from './rate-limiter.ts'
 import { SequenceControls } from './sequence-controls.ts'
 import { delayedBacklogCount } from './test-hooks.ts'
 import { batchingOf, HeldInstance, sequenceRig, turns, valueOf } from './test-sequence-rig.ts'
@@ -522,6 +523,30 @@ describe.each(['', 'oldest { max_candidate_sequences: 4 }'])('instances that com
     expect(endOf('1a')).toBe('ok')
     send('6', 6n, 'S')
     expect(instance.batches.at(-1)).toEqual(['6'])
+  })
+})
+
+describe.each(['', 'oldest { max_candidate_sequences: 4 }'])('under a rate limiter (%s)', (strategy) => {
+  it('batches wait for the resource, and nobody is forgotten', async () => {
+    const { send, instances, settled } = sequenceRig(strategy, { instances: 2, limiter: new RateLimiter() })
+    for (const id of [1n, 2n, 3n, 4n]) for (const flags of ['S', '', 'E']) send(`${id}${flags}`, id, flags)
+    for (let round = 0; round < 20; round++) {
+      expect(instances.filter((instance) => instance.isRunning).length).toBeLessThanOrEqual(1)
+      for (const instance of instances) await instance.finish()
+    }
+    expect(settled).toHaveLength(12)
+  })
+
+  it('a request cancelled while its batch waits for the resource does not run', async () => {
+    const { send, instances, scheduler, endOf } = sequenceRig(strategy, { instances: 2, limiter: new RateLimiter() })
+    send('a', 1n, 'S')
+    const b = send('b', 2n, 'S')
+    scheduler.cancel(b)
+    expect(endOf('b')).toBe('CANCELED ')
+    for (let round = 0; round < 3; round++) for (const instance of instances) await instance.finish()
+    send('c', 3n, 'S')
+    for (let round = 0; round < 3; round++) for (const instance of instances) await instance.finish()
+    expect(instances.map((instance) => instance.batches)).toEqual([[['a']], [['c']]])
   })
 })
 

@@ -8,6 +8,7 @@ import { FakeClock } from '../testing/fake-clock.ts'
 import { InflightRequest, type RequestOutcome } from './inflight-request.ts'
 import { InstancePool, type PayloadRunner } from './instance-pool.ts'
 import type { Payload } from './payload.ts'
+import type { Admission, RateLimiter } from './rate-limiter.ts'
 import { SequenceBatchScheduler, type SequenceBatchOptions } from './sequence-batch-scheduler.ts'
 import type { ShapeRule } from './shape-rule.ts'
 
@@ -23,6 +24,7 @@ export class HeldInstance implements PayloadRunner {
   /** The rows of the batches with all that the backend saw. */
   readonly rows: { readonly id: string; readonly inputs: readonly Tensor[]; readonly isNull: boolean }[][] = []
   execution: Execution
+  admission: Admission | null = null
   #finish: (() => void) | null = null
   #crash: (error: Error) => void = () => {}
 
@@ -64,6 +66,8 @@ export interface RigOptions extends Partial<Pick<SequenceBatchOptions, 'states' 
   readonly maxBatchSize?: number
   readonly shapeRule?: ShapeRule
   readonly execution?: Execution
+  /** One resource of this server, of which every instance needs one. */
+  readonly limiter?: RateLimiter
 }
 
 export interface RequestMore {
@@ -77,7 +81,7 @@ export interface RequestMore {
 /** `config`: what stands inside `sequence_batching { }`. */
 export function sequenceRig(config = '', options: RigOptions = {}) {
   const clock = new FakeClock()
-  const pool = new InstancePool()
+  const pool = new InstancePool(options.limiter ?? null)
   const logs = new LogHub()
   const warnings: string[] = []
   logs.addSink((entry) => { if (entry.level === 'warning') warnings.push(entry.message) })
@@ -87,7 +91,10 @@ export function sequenceRig(config = '', options: RigOptions = {}) {
     log: logs.logger('sequence-batcher'), delayCount: options.delayCount ?? 0, backlogDelayCount: options.backlogDelayCount ?? 0,
   }, pool, clock)
   const instances = Array.from({ length: options.instances ?? 1 }, () => new HeldInstance(options.execution))
-  for (const instance of instances) pool.add(instance)
+  for (const instance of instances) {
+    instance.admission = options.limiter?.register({ resources: [{ name: 'R', global: true, count: 1 }], priority: 0, device: 0 }) ?? null
+    pool.add(instance)
+  }
   const outcomes = new Map<string, RequestOutcome>()
   const settled: string[] = []
   let made = 0
