@@ -31,7 +31,7 @@ test('a file of another kind is refused with what is supported', async ({ consol
   await page.getByTestId('first-run-sample').click()
   await expect(page.getByTestId('load-to-test')).toBeVisible()
   await dropFile(page, 'weights.pth', Buffer.from('no model'))
-  await expect(page.getByTestId('import-dialog').or(page.getByRole('dialog'))).toContainText('Supported now: one .onnx file')
+  await expect(page.getByTestId('import-dialog').or(page.getByRole('dialog'))).toContainText('Supported: .onnx')
 })
 
 test('a failed load says why, keeps the others serving, and Retry loads the repaired model', async ({ console: { page, dataDirectory, httpPort, openFolder } }) => {

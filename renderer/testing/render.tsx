@@ -15,6 +15,7 @@ Object.defineProperty(Element.prototype, 'clientHeight', { configurable: true, g
 Object.defineProperty(Element.prototype, 'clientWidth', { configurable: true, get: () => 900 })
 window.matchMedia ??= (query: string) => Object.assign(new EventTarget(), { matches: query.includes('min-width'), media: query, onchange: null, addListener: () => {}, removeListener: () => {} })
 Element.prototype.scrollTo ??= () => {}
+Element.prototype.scrollIntoView ??= () => {}
 
 export interface Rendered {
   readonly container: HTMLElement

@@ -47,7 +47,7 @@ function BeforeReview({ state }: { readonly state: ImportState }) {
         <p className="npu-secondary">{t('refused.nextStep')}</p>
       </div></div>
     )
-    case 'failed': return <ErrorNotice sentence={t('reviewFailed', { name: state.dropped[0]?.fileName ?? '' })} nextStep={`${t('reviewFailedNext')} ${t('refused.nextStep')}`} error={state.error} />
+    case 'failed': return <ErrorNotice sentence={t('reviewFailed', { name: state.dropped[0]?.fileName ?? '' })} nextStep={t('reviewFailedNext')} error={state.error} />
     default: return null
   }
 }

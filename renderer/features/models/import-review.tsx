@@ -37,7 +37,6 @@ export function ImportReview({ state }: { readonly state: ImportReviewState }) {
   const isReady = nameProblem === null && !isMissing && folder !== undefined && step === 'ask' && progress === null
   const submit = () => { if (isReady) void createModel({ modelName, asVersion: existing !== null, link, shouldLoad: canLoad }) }
   const place = existing === null ? `${folder ?? ''}/${name}` : `${folder ?? ''}/${existing.name}/${existing.nextVersion}`
-  const hint = nameProblem === null ? (folder === undefined ? {} : { hint: t('writtenTo', { folder: place }) }) : { validationMessage: t(`nameProblem.${nameProblem}`) }
   const label = step === 'creating' ? t('creating') : step === 'loading' ? t('loading') : isWritten ? t('loadAgain') : canLoad ? t('createAndLoad') : isExplicit ? t('createOnly') : t('create')
   return (
     <form onSubmit={(event) => { event.preventDefault(); submit() }}>
@@ -56,7 +55,7 @@ export function ImportReview({ state }: { readonly state: ImportReviewState }) {
             </Field>
           )}
           <div className="npu-import-fields">
-            <Field label={t('modelName')} {...hint}>
+            <Field label={t('modelName')} {...(nameProblem === null ? {} : { validationMessage: t(`nameProblem.${nameProblem}`) })}>
               <Input value={existing?.name ?? name} onChange={(_event, { value }) => setName(value)} disabled={!isFree || existing !== null} className="npu-mono" spellCheck={false} autoFocus data-testid="import-name" />
             </Field>
             <Field label={t('version')}><Input value={versionOf(review, existing?.nextVersion)} readOnly className="npu-mono" data-testid="import-version" /></Field>
@@ -68,8 +67,9 @@ export function ImportReview({ state }: { readonly state: ImportReviewState }) {
                 : <Input value={review.backend} readOnly className="npu-mono" data-testid="import-backend" />}
             </Field>
           </div>
-          {review.isLocal && <Checkbox checked={link} disabled={!isFree} onChange={() => setLink(!link)} label={t('link')} data-testid="import-link" />}
-          <Files review={review} />
+          {nameProblem === null && folder !== undefined && <p className="npu-secondary npu-import-place">{t('writtenTo', { folder: place })}</p>}
+          {review.isLocal && <Checkbox className="npu-import-link" checked={link} disabled={!isFree} onChange={() => setLink(!link)} label={t('link')} data-testid="import-link" />}
+          <Files review={review} version={existing?.nextVersion} />
           {review.signature !== 'unknown' && <Signature review={review} />}
           {existing === null ? (
             <div>
@@ -141,13 +141,13 @@ function Notices({ review, isHere, isVersion }: { readonly review: ModelImportRe
   )
 }
 
-function Files({ review }: { readonly review: ModelImportReview }) {
+function Files({ review, version }: { readonly review: ModelImportReview; readonly version: number | undefined }) {
   const { t } = useTranslation('import')
   return (
     <div>
       <p className="npu-label">{t('files', { count: review.files.length })}</p>
       <ul className="npu-import-files" tabIndex={0} aria-label={t('files', { count: review.files.length })} data-testid="import-files">
-        {review.files.map((file) => <li key={file.path}><span className="npu-mono">{file.path}</span><span className="npu-quiet">{formatBytes(file.byteSize)}</span></li>)}
+        {review.files.map((file) => <li key={file.path}><span className="npu-mono">{version === undefined ? file.path : file.path.replace(/^1\//, `${version}/`)}</span><span className="npu-quiet">{formatBytes(file.byteSize)}</span></li>)}
       </ul>
       {review.leftOut.length > 0 && <p className="npu-secondary">{t('leftOut', { names: review.leftOut.join(', ') })}</p>}
     </div>

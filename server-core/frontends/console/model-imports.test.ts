@@ -104,6 +104,13 @@ test('a broken upload is refused with the reason and can be closed', async () =>
   expect(folder.repositoryFiles()).toEqual([])
 })
 
+test('what is wrong with an upload is said of the file as it was dropped', async () => {
+  using folder = new ImportFolder()
+  await using opened = await setUp(folder)
+  const importId = await opened.upload({ 'cut.onnx': ONNX_FILE.subarray(0, 40) })
+  await expect(opened.imports.review(importId, null)).rejects.toThrow(/^Cannot read the ONNX model 'cut\.onnx': /)
+})
+
 test('bytes out of turn are refused', async () => {
   using folder = new ImportFolder()
   await using opened = await setUp(folder)

@@ -5,7 +5,7 @@
 import { mkdir, open, rm, statfs, writeFile } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { randomUUID } from 'node:crypto'
-import { dirname, join } from 'node:path'
+import { dirname, join, sep } from 'node:path'
 import type { CommandResult, ModelImportReview, ModelImportSource, ModelImportTarget } from '../../contract/console-api.ts'
 import type { InferenceServer } from '../../inference-server.ts'
 import type { LogHub } from '../../logger.ts'
@@ -189,10 +189,16 @@ export class ModelImports {
     const turn = previous.then(() => {
       throwIfCancelled(one.cancel.signal)
       return step()
-    })
+    }).catch((error: unknown) => { throw inUsersWords(error, one.folder) })
     one.queue = turn
     return turn
   }
+}
+
+/** Where uploads lie means nothing to the user: files are named as they were dropped. */
+function inUsersWords(error: unknown, folder: string | null): unknown {
+  if (folder === null || !(error instanceof ServerError) || !error.message.includes(folder + sep)) return error
+  return new ServerError(error.kind, error.message.replaceAll(folder + sep, ''), { cause: error })
 }
 
 async function plan(one: OpenImport): Promise<ImportPlan> {
