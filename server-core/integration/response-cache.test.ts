@@ -1,4 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { serverOptions } from '../options.ts'
+import { startServer } from '../start-server.ts'
+import { HttpClient } from '../testing/http-client.ts'
 import { metricsPage } from '../metrics/metric-families.ts'
 import { identityConfig, TemporaryRepository } from '../testing/temporary-repository.ts'
 import { createTestServer, floatsOf, fp32, requestOf, type TestServer } from '../testing/test-server.ts'
@@ -96,6 +99,27 @@ describe('response cache', () => {
     await test.server.unloadModel('m')
     await expect(test.server.infer(requestOf('m', row(1, 2, 3, 4)))).rejects.toThrow("Request for unknown model: 'm' has no available versions")
     await running
+  })
+
+  it('answers a hit with what was stored, whatever outputs are asked for, over HTTP too', async () => {
+    const pair = (kind: string) => `${kind} [ { name: "${kind.toUpperCase()}0" data_type: TYPE_FP32 dims: [ 1 ] }, { name: "${kind.toUpperCase()}1" data_type: TYPE_FP32 dims: [ 1 ] } ]`
+    await using repository = await TemporaryRepository.create({ 'm/config.pbtxt': `backend: "identity" response_cache { enable: true } ${pair('input')} ${pair('output')}`, 'm/1/x': '' })
+    const running = await startServer(serverOptions({ modelRepositories: [repository.path], httpPort: 0, allowGrpc: false, metricsPort: 0, ...local(1e6) }))
+    const http = new HttpClient(running.addresses.http?.port ?? 0)
+    const inputs = [0, 1].map((index) => ({ name: `INPUT${index}`, datatype: 'FP32', shape: [1], data: [index] }))
+    const ask = async (output: string, binary: boolean) => {
+      const answer = await http.send({ path: '/v2/models/m/infer', body: JSON.stringify({ id: output, inputs, outputs: [{ name: output, parameters: { binary_data: binary } }] }) })
+      expect(answer.status).toBe(200)
+      return answer.text
+    }
+    try {
+      expect(JSON.parse(await ask('OUTPUT0', false))).toMatchObject({ id: 'OUTPUT0', outputs: [{ name: 'OUTPUT0', data: [0] }] })
+      expect(JSON.parse(await ask('OUTPUT1', false))).toMatchObject({ id: 'OUTPUT1', outputs: [{ name: 'OUTPUT0', data: [0] }] })
+      expect(await ask('OUTPUT0', true)).toContain('"binary_data_size":4')
+    } finally {
+      http.close()
+      await running.stop()
+    }
   })
 
   it('keeps the whole result of an ensemble', async () => {
