@@ -55,7 +55,7 @@ function randomConfig(random: Random, file: ModelFile, identity: boolean): strin
   const maxBatchSize = oneOf(random, 0, 0, 1, 4, 8)
   const isClean = random(3) === 0
   const isWrong = (below: number): boolean => !isClean && random(below) === 0
-  const tensor = (role: 'input' | 'output', index: number, name: string, type: string, shape: readonly (number | string)[]): string => {
+  const tensor = (role: 'input' | 'output', name: string, type: string, shape: readonly (number | string)[]): string => {
     const dims = shape.slice(maxBatchSize === 0 || isWrong(12) ? 0 : 1).map((dim) => (typeof dim === 'string' ? -1 : isWrong(25) ? oneOf(random, 0, 7, -2) : dim))
     const isScalar = dims.length === 0
     const reshape = isScalar && maxBatchSize > 0 && !isWrong(6) ? ' reshape { shape: [ ] }' : isWrong(30) ? oneOf(random, ' reshape { shape: [ ] }', ' reshape { shape: [ 1 ] }', ' reshape { shape: [ -1 ] }') : ''
@@ -66,7 +66,7 @@ function randomConfig(random: Random, file: ModelFile, identity: boolean): strin
   }
   const list = (role: 'input' | 'output', tensors: readonly OnnxTensorSpec[]): string => {
     if (random(isClean ? 12 : 4) === 0) return ''
-    const written = tensors.filter(() => !isWrong(30)).map(({ name, type, shape }, index) => tensor(role, index, name, `TYPE_${type === 'BYTES' ? 'STRING' : type}`, shape))
+    const written = tensors.filter(() => !isWrong(30)).map(({ name, type, shape }) => tensor(role, name, `TYPE_${type === 'BYTES' ? 'STRING' : type}`, shape))
     return written.length === 0 ? '' : `${role} [ ${written.join(', ')} ]\n`
   }
   const batching = isClean ? '' : oneOf(random, '', '', '', 'dynamic_batching { }', 'dynamic_batching { preferred_batch_size: [ 4 ] }', 'dynamic_batching { preferred_batch_size: [ 2, 16 ] }', 'dynamic_batching { preferred_batch_size: [ 0 ] }',
@@ -98,7 +98,7 @@ function pairs(file: ModelFile): ModelFile {
 const IDLE: BackendModelInstance = {
   async execute(requests) {
     for (const request of requests) request.respond([])
-    return { executeStart: 0n, computeStart: 0n, computeEnd: 0n, executeEnd: 0n }
+    return { executeStart: 0, computeStart: 0, computeEnd: 0, executeEnd: 0 }
   },
   async finalize() {},
 }
@@ -111,7 +111,7 @@ function loaderOf(disableAutoComplete: boolean): ModelLoader {
   const logs = new LogHub()
   const options = serverOptions({ modelRepositories: [], modelControlMode: 'explicit', disableAutoCompleteConfig: disableAutoComplete })
   const registry = new BackendRegistry(builtInBackends(logs).map(withoutSessions), options, logs)
-  return new ModelLoader({ registry, disableAutoComplete, hostPolicies: options.hostPolicies, clock: systemClock, logs })
+  return new ModelLoader({ registry, disableAutoComplete, rateLimiter: null, hostPolicies: options.hostPolicies, clock: systemClock, logs })
 }
 
 /** Why the load refuses; null: it does not. */
@@ -123,8 +123,10 @@ async function refusal(repository: string, disableAutoComplete: boolean): Promis
     const { chosen } = chooseVersions(directory.versions.map(({ version }) => version), config.version_policy)
     if (chosen.length === 0) return `at least one version must be available under the version policy of model 'm'`
     for (const version of directory.versions.filter((candidate) => chosen.includes(candidate.version))) {
-      const model = await loader.loadVersion(directory, config, version, { onStage() {}, onInstancesChanged() {} })
-      await model.stop(0)
+      const model = await loader.loadVersion(directory, config, version, {
+        onStage() {}, onInstancesChanged() {}, findMember(name) { throw new Error(`no model '${name}' beside it`) },
+      })
+      await model.stop()
     }
     return null
   } catch (error) {

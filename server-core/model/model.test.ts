@@ -7,6 +7,7 @@ import { readModelConfig } from '../model-config/read-config.ts'
 import { RateLimiter } from '../scheduling/rate-limiter.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
 import { floatsOf, fp32, requestOf } from '../testing/test-server.ts'
+import { isParallelLoadingAsked } from './instance-groups.ts'
 import { Model, type ModelOptions } from './model.ts'
 
 const SECOND = 1e9
@@ -129,6 +130,10 @@ describe('the instances of a model', () => {
     await model.start()
     expect(backend.mostCreating).toBe(most)
     expect(backend.copies.map(({ context }) => context.name)).toEqual(['m_0_0', 'm_0_1', 'm_0_2'])
+  })
+
+  it.each<[string | undefined, boolean]>([['1', true], ['0', false], ['', false], [undefined, false]])('TRITON_PARALLEL_INSTANCE_LOADING=%s', (value, expected) => {
+    expect(isParallelLoadingAsked({ TRITON_PARALLEL_INSTANCE_LOADING: value })).toBe(expected)
   })
 
   it.each([false, true])('are all freed when one cannot be made (parallel: %s)', async (createsInstancesInParallel) => {
