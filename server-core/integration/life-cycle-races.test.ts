@@ -207,6 +207,24 @@ describe('versions', () => {
     await expectClean(test)
   })
 
+  it('changes the instances of all versions or of none', async () => {
+    const config = (count: number) => scriptedConfig(`version_policy { all { } } instance_group { count: ${count} kind: KIND_CPU }`)
+    await using repository = await TemporaryRepository.create({ 'm/config.pbtxt': config(1), 'm/1/x': '', 'm/2/x': '' })
+    const test = createScriptedServer([repository.path], new FakeClock(), { loadModels: ['m'] })
+    await test.server.start()
+    await repository.write({ 'm/config.pbtxt': config(2) })
+    test.backend.held.add('instance')
+    const update = ending(test.server.loadModel('m'))
+    await waits(test, 'instance')
+    test.backend.waiting[0]?.proceed()
+    await until(() => test.backend.waiting[0]?.version === 2)
+    test.backend.waiting[0]?.fail('out of memory')
+    expect(await update).toBe("load failed for model 'm': version 2 is at READY state: Internal: out of memory;\n")
+    expect(['1', '2'].map((version) => test.server.modelConfig('m', version).instance_group[0]?.count)).toEqual([1, 1])
+    await until(() => test.backend.leaked().length === 4)
+    await expectClean(test)
+  })
+
   it('tries a version that fails as often as it was told', async () => {
     await using repository = await TemporaryRepository.create({ 'm/config.pbtxt': scriptedConfig(), 'm/1/x': '' })
     const test = createScriptedServer([repository.path], new FakeClock(), { modelLoadRetryCount: 2 })

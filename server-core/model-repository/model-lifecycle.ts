@@ -336,17 +336,32 @@ export class ModelLifecycle {
 
   async #updateInPlace({ record, config, operation: { outdated }, progress }: Load, kept: readonly Model[]): Promise<{ version: string; error: ServerError }[]> {
     const failures: { version: string; error: ServerError }[] = []
+    const updated: { readonly model: Model; readonly before: ModelConfig }[] = []
     for (const model of kept) {
+      const before = model.config
       this.#enterStage(record, progress, model.version, 'updatingInstances')
       const onStage = (kind: LoadStageKind, place: StageInstance) => { this.#enterStage(record, progress, model.version, kind, place) }
       try {
         await this.#unlessOutdated(this.#options.loader.updateInstances(model, config, { outdated, onStage }), outdated)
+        updated.push({ model, before })
       } catch (error) {
         failures.push({ version: model.version, error: toServerError(error) })
       }
       progress.leave(model.version)
     }
+    if (failures.length > 0 && !outdated.aborted) await this.#takeBack(updated, outdated)
     return failures
+  }
+
+  /** Where one version could not follow, the others go back to the instances they had. */
+  async #takeBack(updated: readonly { readonly model: Model; readonly before: ModelConfig }[], outdated: AbortSignal): Promise<void> {
+    for (const { model, before } of updated) {
+      try {
+        await this.#unlessOutdated(this.#options.loader.updateInstances(model, before, { outdated }), outdated)
+      } catch (error) {
+        this.#options.log.error('a version could not go back to the instances it had', { model: model.name, version: model.version, error: toServerError(error).message })
+      }
+    }
   }
 
   /** Builds a version when it is its turn, as often as the retries allow. One that is out-dated lets go at once, whatever its backend does. */
