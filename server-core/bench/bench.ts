@@ -11,15 +11,19 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs, promisify } from 'node:util'
 import { createSampleRepository } from '../model-repository/sample-repository.ts'
 import { lintFigures, listingFigures, parsingFigures } from './disk-and-text.ts'
+import { schedulerCost } from './scheduler-cost.ts'
 import { statisticsCost } from './statistics-cost.ts'
 import { startServerProcess } from '../testing/server-process.ts'
 import type { LoadJob, LoadResult } from './load-generator.ts'
 
 const CONCURRENCIES = [1, 8, 32]
-const GOALS = { ocrRatio: 0.85, identityP50Milliseconds: 0.5, residentMegabytes: 120, histogramShare: 0.02 }
+const GOALS = { ocrRatio: 0.85, identityP50Milliseconds: 0.5, residentMegabytes: 120, histogramShare: 0.02, schedulerMicroseconds: 15, batchingRatio: 1.5 }
 const OCR_MODELS = ['ppocr_rec', 'ppocr_det', 'ppocr_cls']
 const OCR_SHAPE = [1, 3, 48, 320]
 const THREADS = 1
+/** The recogniser without dynamic_batching. */
+const UNBATCHED = 'ppocr_rec_unbatched'
+const UNBATCHED_CONCURRENCY = 32
 
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '3' }, seconds: { type: 'string', default: '4' } } })
 const rounds = Number(values.rounds), seconds = Number(values.seconds)
@@ -39,29 +43,34 @@ async function bench(): Promise<void> {
   const model = (name: string) => join(repository, name, '1', 'model.onnx')
   const identity: Job = { path: '/v2/models/identity/infer', ...binaryBody('INPUT0', [1, 16], 'OUTPUT0') }
   const recognise: Job = { path: '/v2/models/ppocr_rec/infer', ...binaryBody('x', OCR_SHAPE) }
+  const recogniseUnbatched: Job = { ...recognise, path: `/v2/models/${UNBATCHED}/infer` }
 
   const held = JSON.parse((await run(process.execPath, [here('bare-loop.ts'), 'hold', ...OCR_MODELS.map(model)])).stdout) as { residentBytes: number }
   const memoryServer = await startServerProcess([`--model-repository=${repository}`, '--model-control-mode=explicit', ...OCR_MODELS.map((name) => `--load-model=${name}`)], { built: true })
   const serverResident = residentBytes(memoryServer.processId)
   await memoryServer.stop()
 
-  const server = await startServerProcess([`--model-repository=${repository}`, '--model-control-mode=explicit', '--load-model=identity', '--load-model=ppocr_rec'], { built: true })
+  const server = await startServerProcess([`--model-repository=${repository}`, '--model-control-mode=explicit', '--load-model=identity', '--load-model=ppocr_rec', `--load-model=${UNBATCHED}`], { built: true })
   const samples = new Map<string, LoadResult[]>()
   const bare: Record<number, number>[] = []
   try {
     for (let round = 0; round < rounds; round++) {
       bare.push(JSON.parse((await run(process.execPath, [here('bare-loop.ts'), 'throughput', model('ppocr_rec'), String(THREADS), String(seconds / 2)])).stdout) as Record<number, number>)
+      const measure = async (name: string, job: Job, concurrency: number) => {
+        const key = `${name}|${concurrency}`
+        samples.set(key, [...(samples.get(key) ?? []), await load({ ...job, port: server.httpPort, concurrency, warmupSeconds: 1, seconds })])
+      }
       for (const concurrency of CONCURRENCIES) {
         for (const [name, job] of [['identity 64 B', identity], ['ppocr_rec 48x320', recognise]] as const) {
-          const key = `${name}|${concurrency}`
-          samples.set(key, [...(samples.get(key) ?? []), await load({ ...job, port: server.httpPort, concurrency, warmupSeconds: 1, seconds })])
+          await measure(name, job, concurrency)
         }
       }
+      await measure('ppocr_rec unbatched', recogniseUnbatched, UNBATCHED_CONCURRENCY)
     }
   } finally {
     await server.stop()
   }
-  report(samples, bare, serverResident - held.residentBytes, serverResident)
+  await report(samples, bare, serverResident - held.residentBytes, serverResident)
   for (const line of [parsingFigures(), lintFigures(), await listingFigures(directory)]) process.stdout.write(`${line}\n`)
 }
 
@@ -74,6 +83,11 @@ async function benchRepository(): Promise<string> {
     'backend: "identity"', 'max_batch_size: 64',
     'input [ { name: "INPUT0" data_type: TYPE_FP32 dims: [ 16 ] } ]', 'output [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 16 ] } ]',
     'instance_group [ { count: 1 kind: KIND_CPU } ]', ''].join('\n'))
+  cpSync(join(repository, 'ppocr_rec'), join(repository, UNBATCHED), { recursive: true })
+  const config = readFileSync(join(repository, 'ppocr_rec', 'config.pbtxt'), 'utf8')
+  const unbatched = config.replace(/^dynamic_batching \{[^}]*\}/m, '')
+  if (unbatched === config) throw new Error('the recogniser has no dynamic_batching to take out')
+  writeFileSync(join(repository, UNBATCHED, 'config.pbtxt'), unbatched)
   return repository
 }
 
@@ -103,7 +117,7 @@ function residentBytes(processId: number): number {
   return Number(kilobytes) * 1024
 }
 
-function report(samples: ReadonlyMap<string, readonly LoadResult[]>, bare: readonly Record<number, number>[], extraResident: number, serverResident: number): void {
+async function report(samples: ReadonlyMap<string, readonly LoadResult[]>, bare: readonly Record<number, number>[], extraResident: number, serverResident: number): Promise<void> {
   const line = (text: string) => { process.stdout.write(`${text}\n`) }
   const memory = (bytes: number) => `${(bytes / 2 ** 20).toFixed(0)} MB`
   const median = (numbers: readonly number[]) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? NaN
@@ -130,5 +144,14 @@ function report(samples: ReadonlyMap<string, readonly LoadResult[]>, bare: reado
   const cost = statisticsCost()
   const histogramShare = cost.histogramNanoseconds * busiest / 1e9
   line(`counting one request: ${cost.countNanoseconds.toFixed(0)} ns, of which the latency histogram ${cost.histogramNanoseconds.toFixed(0)} ns = ${(histogramShare * 100).toFixed(2)} % of an identity request at its best throughput (goal <= ${GOALS.histogramShare * 100} %): ${verdict(histogramShare <= GOALS.histogramShare)}`)
+  const ocrAt = (name: string) => median((samples.get(`${name}|${UNBATCHED_CONCURRENCY}`) ?? []).map((r) => r.requestsPerSecond))
+  const batchingRatio = ocrAt('ppocr_rec 48x320') / ocrAt('ppocr_rec unbatched')
+  const single = bareBySize[0]?.[1] ?? NaN
+  line(`OCR at concurrency ${UNBATCHED_CONCURRENCY}, dynamic batching on / off: ${batchingRatio.toFixed(2)} (goal >= ${GOALS.batchingRatio}): ${verdict(batchingRatio >= GOALS.batchingRatio)}; the bare loop gains ${(best / single).toFixed(2)} from its best batch size`)
+  const scheduler = await schedulerCost()
+  line(`dynamic batcher: ${scheduler.microsecondsPerRequest.toFixed(1)} us a request at ${scheduler.meanBatchSize.toFixed(1)} requests a batch (goal <= ${GOALS.schedulerMicroseconds} us): ${verdict(scheduler.microsecondsPerRequest <= GOALS.schedulerMicroseconds)}`)
+  for (const { name, few, many } of scheduler.queues) {
+    line(`  into and out of the queue, ${name}: ${few.toFixed(0)} ns with 100 waiting, ${many.toFixed(0)} ns with 100,000, ratio ${(many / few).toFixed(1)}`)
+  }
   line(`server resident memory with the OCR models (${memory(serverResident)}) minus bare process with as many sessions: ${memory(extraResident)} (goal <= ${GOALS.residentMegabytes} MB): ${verdict(extraResident <= GOALS.residentMegabytes * 2 ** 20)}`)
 }

@@ -44,7 +44,7 @@ export class LevelOrder {
     const before: (QueueLevel | null)[][] = []
     let links = this.#heads
     for (let row = this.#heads.length - 1; row >= 0; row--) {
-      for (let next = links[row] ?? null; next !== null && next.number < level.number; next = links[row] ?? null) links = next.links
+      for (let next = links[row] ?? null; next !== null && isBefore(next, level); next = links[row] ?? null) links = next.links
       before[row] = links
     }
     return before
@@ -61,4 +61,8 @@ export class LevelOrder {
     for (let bits = seed >>> 0; (bits & 3) === 0 && height < MAXIMUM_HEIGHT; bits >>>= 2) height++
     return height
   }
+}
+
+function isBefore(level: QueueLevel, other: QueueLevel): boolean {
+  return level.high < other.high || (level.high === other.high && level.low < other.low)
 }

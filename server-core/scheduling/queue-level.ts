@@ -15,6 +15,9 @@ export class LevelList extends RequestList {
 export class QueueLevel {
   /** 1 is served first. 0: the model has no levels. */
   readonly number: bigint
+  /** Its upper and lower 32 bits, which compare many times faster than bigints. */
+  readonly high: number
+  readonly low: number
   readonly policy: ModelQueuePolicy
   readonly waiting: LevelList = new LevelList(this)
   readonly delayed: LevelList = new LevelList(this)
@@ -23,6 +26,8 @@ export class QueueLevel {
 
   constructor(number: bigint, policy: ModelQueuePolicy) {
     this.number = number
+    this.high = Number(number >> 32n)
+    this.low = Number(number & 0xffff_ffffn)
     this.policy = policy
   }
 
