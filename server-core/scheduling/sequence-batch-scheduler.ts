@@ -36,8 +36,6 @@ export class SequenceBatchScheduler implements Scheduler, SequenceBatchOwner {
   readonly #batches = new Map<PayloadRunner, SequenceBatch>()
   /** Sequences that take further requests, by correlation id: 1n and '1' are two. */
   readonly #open = new Map<bigint | string, Sequence>()
-  /** Where a sequence has, or had, its slot. */
-  readonly #places = new WeakMap<Sequence, SequenceBatch>()
   readonly #backlog = new Set<Sequence>()
   /** Sequences of the backlog that can expire. */
   readonly #expiring = new Set<Sequence>()
@@ -70,11 +68,11 @@ export class SequenceBatchScheduler implements Scheduler, SequenceBatchOwner {
 
   enqueue(request: InflightRequest): void {
     const sequence = this.#sequenceOf(request)
-    const isNew = sequence.waitingCount === 0 && sequence.inFlight === null && !this.#places.has(sequence)
+    const isNew = sequence.waitingCount === 0 && sequence.inFlight === null && sequence.batch === null
     sequence.add(request)
-    const batch = this.#places.get(sequence)
+    const { batch } = sequence
     if (isNew) this.#place(sequence)
-    else if (batch === undefined) this.#expireLater(sequence, request)
+    else if (batch === null) this.#expireLater(sequence, request)
     else {
       this.#touch(sequence)
       batch.advance(sequence)
@@ -88,7 +86,7 @@ export class SequenceBatchScheduler implements Scheduler, SequenceBatchOwner {
     if (request.isSettled || !(sequence instanceof Sequence)) return
     this.#close(sequence)
     this.#leaveBacklog(sequence)
-    const batch = this.#places.get(sequence)
+    const { batch } = sequence
     const waiting = sequence.takeWaiting()
     batch?.withdraw(sequence)
     for (const other of waiting) {
@@ -96,7 +94,7 @@ export class SequenceBatchScheduler implements Scheduler, SequenceBatchOwner {
       cancelWaiting(other)
     }
     batch?.releaseIfOver(sequence)
-    if (batch !== undefined) this.onIdle(batch)
+    if (batch !== null) this.onIdle(batch)
   }
 
   /** Running sequences may go on; only requests that start one are refused. */
@@ -201,7 +199,7 @@ export class SequenceBatchScheduler implements Scheduler, SequenceBatchOwner {
 
   #give(batch: SequenceBatch, sequence: Sequence): void {
     batch.slots.take(sequence)
-    this.#places.set(sequence, batch)
+    sequence.batch = batch
     if (!sequence.isClosed) this.#touch(sequence)
     batch.advance(sequence)
   }
@@ -299,9 +297,8 @@ export class SequenceBatchScheduler implements Scheduler, SequenceBatchOwner {
         return
       }
       this.#close(sequence)
-      this.#places.get(sequence)?.releaseIfOver(sequence)
-      const batch = this.#places.get(sequence)
-      if (batch !== undefined) this.onIdle(batch)
+      sequence.batch?.releaseIfOver(sequence)
+      if (sequence.batch !== null) this.onIdle(sequence.batch)
     }
   }
 

@@ -3,6 +3,7 @@ import type { ModelSequenceBatching } from '../contract/model-config.ts'
 import { ServerError } from '../server-error.ts'
 import { Fifo } from './fifo.ts'
 import { InflightRequest, type SequenceHooks } from './inflight-request.ts'
+import type { SequenceBatch } from './sequence-batch.ts'
 import { SequenceControls } from './sequence-controls.ts'
 import type { ShapeRule } from './shape-rule.ts'
 
@@ -64,6 +65,8 @@ export class SequenceModel {
  */
 export class Sequence implements SequenceHooks {
   readonly id: bigint | string
+  /** The instance's batch in which it has, or had, its slot; null: it waits in the backlog. */
+  batch: SequenceBatch | null = null
   /** The slot: row of a direct batch, candidate of an oldest one; -1: none (in the backlog, or given back). */
   slot = -1
   /** No request can follow those that wait: END was seen, the sequence idled out, or was cancelled. */
