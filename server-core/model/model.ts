@@ -191,7 +191,8 @@ export class Model {
       return
     }
     this.#leaving.add(instance)
-    void this.#scheduler.retire(instance).then(() => instance.stop()).catch((error: unknown) => {
+    // The model may end before the sequences; then it stops the instance itself.
+    void this.#scheduler.retire(instance).then(() => (this.#leaving.has(instance) ? instance.stop() : undefined)).catch((error: unknown) => {
       this.#options.log.warning('could not free an instance of a model', { model: this.name, version: this.version, instance: instance.name, error: String(error) })
     }).finally(() => { this.#leaving.delete(instance) })
   }
@@ -444,7 +445,9 @@ export class Model {
     this.#responseCache?.close()
     // An out-dated update may still wait for its backend: the backend's model must outlive that.
     await Promise.all(this.#updates)
-    const results = await Promise.allSettled([...this.#instances, ...this.#leaving].map((instance) => instance.stop()))
+    const all = [...this.#instances, ...this.#leaving]
+    this.#leaving.clear()
+    const results = await Promise.allSettled(all.map((instance) => instance.stop()))
     this.#instances = []
     results.push(...await Promise.allSettled([this.#options.backendModel.finalize()]))
     for (const result of results) {
