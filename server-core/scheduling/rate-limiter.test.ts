@@ -144,6 +144,15 @@ describe('an instance under the rate limiter', () => {
     expect([payload.isTaken, told]).toEqual([true, 1])
   })
 
+  it('runs as soon as a larger demand makes the pool larger', () => {
+    const limiter = new RateLimiter()
+    const [running, waiting] = [new ManualRunner(limiter, { local: { R: 1 } }), new ManualRunner(limiter, { local: { R: 1 } })]
+    for (const runner of [running, waiting]) offer(poolOf(limiter, runner), 1)
+    expect(waiting.isBusy).toBe(false)
+    limiter.register(demandOf({ local: { R: 2 } }))
+    expect(waiting.isBusy).toBe(true)
+  })
+
   it('gives way when it leaves, whether it waits or runs', async () => {
     const limiter = new RateLimiter([{ name: 'R', count: 2, device: null }])
     const [running, waiting, small] = [{ R: 1 }, { R: 2 }, { R: 1 }].map((local) => new ManualRunner(limiter, { local })) as [ManualRunner, ManualRunner, ManualRunner]
