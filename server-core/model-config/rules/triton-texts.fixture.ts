@@ -230,5 +230,6 @@ export const UNREACHABLE_TEXTS: readonly (readonly [text: string, why: string])[
   ['must specify \'version policy\' for <m>', 'normalisation sets one'],
   ['instance group <g> of model <m> has kind KIND_GPU but no GPUs are available', 'said by builds with CUDA only'],
   ['warmup setting expects input \'<t>\' to have input_data_type set', 'the variable-size text comes first'],
+  ['input \'<k>\' in model \'<x>\' is mapped to multiple ensemble tensors for ensemble \'<m>\' step <i>', 'a map holds each key once, the last'],
   ['State input name \'<t>\' specified more than once.', 'never seen on a running server'],
 ]
