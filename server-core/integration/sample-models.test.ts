@@ -103,8 +103,22 @@ describe('sample models through HTTP', () => {
   it.each(MODELS)('$name version $version: a single request equals a direct run of batch 1', async ({ name, version, path, inputs }) => {
     const http = client()
     for (const seed of [1, 77]) {
-      expect(await inferOverHttp(http, name, version, inputs(seed))).toEqual(await runDirectly(path, inputs(seed)))
+      const [answers, direct] = [await inferOverHttp(http, name, version, inputs(seed)), await runDirectly(path, inputs(seed))]
+      expect(answers.map((output) => [output.name, output.shape])).toEqual(direct.map((output) => [output.name, output.shape]))
+      // Byte by byte in one go: the matcher takes seconds for half a megabyte.
+      expect(answers.map((output, index) => Buffer.compare(output.data, direct[index]!.data))).toEqual(direct.map(() => 0))
     }
+  })
+
+  it('ppocr_line: the ensemble answers what its two models answer', async () => {
+    const inputs = [picture(5, 1, 3, 48, 192)]
+    const [direction, characters] = await inferOverHttp(client(), 'ppocr_line', '1', inputs)
+    for (const [answer, name, file] of [[direction, 'direction', 'ch_ppocr_mobile_v2.0_cls_infer.onnx'], [characters, 'characters', 'ch_PP-OCRv4_rec_infer.onnx']] as const) {
+      const direct = (await runDirectly(ocr(file), inputs))[0]!
+      expect([answer?.name, answer?.shape]).toEqual([name, direct.shape])
+      expect(Buffer.compare(answer!.data, direct.data)).toBe(0)
+    }
+    expect(running.server.labels('ppocr_line', '', 'direction')).toHaveLength(2)
   })
 
   it.each(MODELS.filter((model) => model.name === 'ppocr_rec' || model.name === 'ppocr_cls'))('$name: requests that ran as one batch equal the direct run of that batch', async ({ name, version, path, inputs }) => {

@@ -27,7 +27,7 @@ describe('createSampleRepository', () => {
     const repository = await create()
     expect(repository).toBe(join(data, 'new', 'folder', 'sample-repository'))
     expect(readdirSync(join(data, 'new', 'folder'))).toEqual(['sample-repository'])
-    expect(readdirSync(repository).toSorted()).toEqual(['README.md', ...MODELS])
+    expect(readdirSync(repository).toSorted()).toEqual(['README.md', ...[...MODELS, 'ppocr_line'].toSorted()])
     for (const { target } of PACKAGED_FILES) expect(statSync(join(repository, target)).size).toBeGreaterThan(1000)
     for (const model of MODELS) expect(existsSync(join(repository, model, 'samples', 'expected.json'))).toBe(true)
   })
