@@ -1,4 +1,4 @@
-// npm run soak: the long runs that npm test cuts short. --seconds=N shortens each (default 600; CI runs 60), --seed=N repeats one.
+// npm run soak: the long runs that npm test cuts short. --seconds=N shortens each (default 600), --seed=N repeats one.
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { node24, projectDirectory } from './node-24.mjs'
