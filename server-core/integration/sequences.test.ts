@@ -64,6 +64,7 @@ beforeAll(async () => {
     ...model('oldest', configOf({ strategy: 'oldest { max_candidate_sequences: 8 }' })),
     ...model('named', configOf({ idType: 'TYPE_STRING' }), named),
     ...model('shrinking', configOf({ count: 2 })),
+    ...model('ending', configOf({ count: 2 })),
     ...model('mortal', configOf({ maxBatchSize: 1 })),
     ...model('warm', configOf({ more: WARM_UP(WARM_CONTROLS) })),
     ...model('cold', configOf({ more: WARM_UP('') })),
@@ -209,6 +210,23 @@ describe('instances of sequence models', () => {
     for (const id of [1, 2]) expect(await sum('shrinking', id, '', 10)).toBe(id + 10)
     for (const id of [1, 2]) expect(await sum('shrinking', id, 'E', 10)).toBe(id + 20)
     expect(await sum('shrinking', 3, 'SE', 3)).toBe(3)
+  })
+
+  it('that an update takes away end with the model, whatever sequences they have', async () => {
+    const living = new Set<Worker>()
+    const collect = (worker: Worker) => {
+      living.add(worker)
+      worker.once('exit', () => { living.delete(worker) })
+    }
+    process.on('worker', collect)
+    await running.server.loadModel('ending')
+    process.off('worker', collect)
+    for (const id of [1, 2]) expect(await sum('ending', id, 'S', id)).toBe(id)
+    await running.server.loadModel('ending', { config: JSON.stringify({ ...running.server.modelConfig('ending', ''), instance_group: [{ count: 1, kind: 'KIND_CPU' }] }) })
+    expect(living.size).toBe(2)
+    await running.server.unloadModel('ending')
+    await expect.poll(() => running.server.repositoryIndex(false).find((entry) => entry.name === 'ending'), { timeout: 10_000 }).toMatchObject({ state: 'UNAVAILABLE', reason: 'unloaded' })
+    expect(living.size).toBe(0)
   })
 
   it('that crash end their sequences; they start again on the one that replaces it', async () => {
