@@ -227,6 +227,17 @@ describe('changes of the models below', () => {
     expect(test.server.modelStatistics('a', '').map(({ version, execution_count: count }) => [version, count])).toEqual([['1', 2], ['2', 6]])
   })
 
+  it('keeps whole answers of an ensemble in the response cache', async () => {
+    await using repository = await TemporaryRepository.create({ ...plain('a'), ...ensembleOf('e', chain(['a'], 'response_cache { enable: true }')) })
+    await using test = createTestServer([repository.path], { cacheConfig: { local: { size: '1000000' } } })
+    await test.server.start()
+    await test.server.loadModel('e')
+    const [first, second] = [await ask(test, 'e'), await ask(test, 'e')]
+    expect(floatsOf(second.response.outputs[0])).toEqual(floatsOf(first.response.outputs[0]))
+    expect(test.server.modelStatistics('a', '')[0]?.execution_count).toBe(1)
+    expect(test.server.modelStatistics('e', '')[0]).toMatchObject({ execution_count: 1, inference_stats: { success: { count: 2 }, cache_hit: { count: 1 } } })
+  })
+
   it('drains ensembles and their models when the server stops', async () => {
     const slow = 'parameters { key: "execute_delay_ms" value: { string_value: "100" } }'
     await using repository = await TemporaryRepository.create({ ...plain('a', slow), ...ensembleOf('e', chain(['a', 'a'])) })
