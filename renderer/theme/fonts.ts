@@ -31,6 +31,10 @@ export function registerFallbackFont(): void {
 function drawAgainWhenLoaded(): void {
   let turn = 0
   document.fonts.addEventListener('loadingdone', ({ fontfaces }) => {
-    if (fontfaces.length > 0) document.documentElement.style.fontFeatureSettings = `"kern" ${++turn}`
+    if (fontfaces.length === 0) return
+    const drawAgain = () => { document.documentElement.style.fontFeatureSettings = `"kern" ${++turn}` }
+    drawAgain()
+    // Once more when that is on the screen: while a dialog opens, text that is shaped in the same frame may still miss the face.
+    requestAnimationFrame(() => { requestAnimationFrame(drawAgain) })
   })
 }
