@@ -27,7 +27,7 @@ describe('a request with one answer', () => {
 
   it('fails where the backend forgot it, and cannot be answered twice or in parts', () => {
     const { request, outcomes } = setUp()
-    expect(() => { request.send([]) }).toThrow('several answers are for decoupled models only')
+    expect(() => { void request.send([]) }).toThrow('several answers are for decoupled models only')
     expect(() => { request.complete() }).toThrow('several answers are for decoupled models only')
     request.settleExecution(times, 1, null)
     expect(outcomes).toMatchObject([{ kind: 'failure', error: { message: 'the backend finished the batch without answering this request' } }])
@@ -40,20 +40,20 @@ describe('a request with one answer', () => {
 describe('a request of a decoupled model', () => {
   it('may be answered during and after its execution, and ends with the last answer', () => {
     const { request, outcomes, partials } = setUp({ isDecoupled: true })
-    request.send([])
+    void request.send([])
     request.settleExecution(times, 1, null)
     request.sendError(new Error('one of them'))
     expect(partials).toMatchObject([{ outputs: [] }, { error: { message: 'one of them' } }])
     expect(outcomes).toEqual([])
     request.complete()
     expect(outcomes).toEqual([{ kind: 'response', outputs: null, parameters: {}, times, executedBatchSize: 1 }])
-    expect(() => { request.send([]) }).not.toThrow()
+    expect(() => { void request.send([]) }).not.toThrow()
     expect(partials).toHaveLength(2)
   })
 
   it('fails with its execution', () => {
     const { request, outcomes } = setUp({ isDecoupled: true })
-    request.send([])
+    void request.send([])
     request.settleExecution(times, 1, new Error('broken'))
     expect(outcomes).toMatchObject([{ kind: 'failure', error: { message: 'broken' } }])
   })
