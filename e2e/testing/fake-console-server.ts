@@ -34,7 +34,7 @@ function summary(name: string, state: ModelReadyState, backend: string, extra: P
   const reason = extra.reason ?? (state === 'UNAVAILABLE' ? 'unloaded' : '')
   return {
     name, repositoryPath: '/data/edge-ocr', backend, platform: '', state, reason,
-    versions: [{ version: '1', state, reason, files: [{ path: '1/model.onnx', byteSize: 10_857_958, modifiedAt: startedAt }], instances: [] }],
+    versions: [{ version: '1', state, reason, files: [{ path: '1/model.onnx', byteSize: 10_857_958, modifiedAt: startedAt }], changedAt: startedAt, instances: [] }],
     instanceCount: isUp ? 2 : null, runsOn: isUp ? 'CPU' : null, changedAt: state === 'UNKNOWN' ? 0 : Date.now() - 60_000 * (name.length + 1), stage: null, lastLoad: null, traffic: null, maxBatchSize: 8, ...extra,
   }
 }
@@ -47,10 +47,10 @@ function firstModels(): ModelSummary[] {
     summary('yolov9s', 'UNAVAILABLE', 'onnxruntime', { reason: FAILURES.yolov9s }),
     summary('layout_yolo', 'UNAVAILABLE', 'tensorrt', { reason: FAILURES.layout_yolo }),
     summary('ppocr_rec', 'READY', 'onnxruntime', { versions: [
-      { version: '5', state: 'READY', reason: '', files: [file('5/model.onnx'), file('5/labels.txt')], instances: [] }, { version: '4', state: 'UNAVAILABLE', reason: 'unloaded', files: [file('4/model.onnx')], instances: [] }] }),
+      { version: '5', state: 'READY', reason: '', files: [file('5/model.onnx'), file('5/labels.txt')], changedAt: startedAt, instances: [] }, { version: '4', state: 'UNAVAILABLE', reason: 'unloaded', files: [file('4/model.onnx')], changedAt: startedAt, instances: [] }] }),
     summary('cnclip_image', 'READY', 'onnxruntime', { versions: [
-      { version: '3', state: 'UNAVAILABLE', reason: 'Internal: onnx runtime error 1: Load model from model.onnx failed: Protobuf parsing failed.', files: [file('3/model.onnx')], instances: [] },
-      { version: '2', state: 'READY', reason: '', files: [file('2/model.onnx')], instances: [] }] }),
+      { version: '3', state: 'UNAVAILABLE', reason: 'Internal: onnx runtime error 1: Load model from model.onnx failed: Protobuf parsing failed.', files: [file('3/model.onnx')], changedAt: startedAt, instances: [] },
+      { version: '2', state: 'READY', reason: '', files: [file('2/model.onnx')], changedAt: startedAt, instances: [] }] }),
     ...['ppocr_det', 'ppocr_cls', 'silero_vad'].map((name) => summary(name, 'READY', 'onnxruntime')),
     summary('bge_small_zh', 'LOADING', 'onnxruntime', { stage: stageOf('creatingInstance'), changedAt: Date.now() - 4000 }),
     summary('sensevoice_small', 'UNKNOWN', 'python'), summary('paraformer_zh_streaming_large_with_a_long_name', 'UNAVAILABLE', 'python'),
@@ -182,7 +182,7 @@ function sampleAt(time: number): ServerSample {
     const failure = index === 2 && Math.random() < 0.1 ? 1 : 0
     return {
       model: model.name, version: '1', success: count, failure, inferences: count, executions: Math.ceil(count / 4), latency, queueNanoseconds: count * 4e5,
-      computeInputNanoseconds: count * 1e5, computeInferNanoseconds: count * 2e6, computeOutputNanoseconds: count * 1e5, batchSizes: { 4: Math.ceil(count / 4) }, pending: index === 0 ? 3 : 0,
+      computeInputNanoseconds: count * 1e5, computeInferNanoseconds: count * 2e6, computeOutputNanoseconds: count * 1e5, batchSizes: { 4: Math.ceil(count / 4) }, pending: index === 0 ? 3 : 0, inFlight: index === 0 ? 4 : 0,
     }
   })
   return { time, models: rows, processCpuCores: 1.4, processResidentBytes: 412e6, npus: null }

@@ -8,7 +8,7 @@ const T0 = 1_700_000_000_000
 function model(name: string, requests: number, milliseconds: number, more: Partial<ModelSample> = {}): ModelSample {
   return {
     model: name, version: '1', success: requests, failure: 0, inferences: requests, executions: requests, latency: requests > 0 ? { [latencyBucketIndex(milliseconds * 1e6)]: requests } : {},
-    queueNanoseconds: requests * 1e6, computeInputNanoseconds: 0, computeInferNanoseconds: requests * 3e6, computeOutputNanoseconds: 0, batchSizes: requests > 0 ? { 1: requests } : {}, pending: 0, ...more,
+    queueNanoseconds: requests * 1e6, computeInputNanoseconds: 0, computeInferNanoseconds: requests * 3e6, computeOutputNanoseconds: 0, batchSizes: requests > 0 ? { 1: requests } : {}, pending: 0, inFlight: 0, ...more,
   }
 }
 

@@ -16,13 +16,13 @@ export function loadStage(kind: LoadStageKind, part: Partial<LoadStage> = {}): L
 }
 
 export function versionSummary(version: string, part: Partial<ModelVersionSummary> = {}): ModelVersionSummary {
-  return { version, state: 'UNKNOWN', reason: '', files: [{ path: `${version}/model.onnx`, byteSize: 2048, modifiedAt: 0 }], instances: [], ...part }
+  return { version, state: 'UNKNOWN', reason: '', files: [{ path: `${version}/model.onnx`, byteSize: 2048, modifiedAt: 0 }], changedAt: 0, instances: [], ...part }
 }
 
 export function modelSample(model: string, part: Partial<ModelSample> = {}): ModelSample {
   return {
     model, version: '1', success: 0, failure: 0, inferences: 0, executions: 0, latency: {}, queueNanoseconds: 0, computeInputNanoseconds: 0, computeInferNanoseconds: 0, computeOutputNanoseconds: 0,
-    batchSizes: {}, pending: 0, ...part,
+    batchSizes: {}, pending: 0, inFlight: 0, ...part,
   }
 }
 

@@ -35,6 +35,17 @@ export interface ModelInstanceSummary {
   readonly state: ModelInstanceState
   /** Why it does not run; '' while it does. */
   readonly reason: string
+  /** While RESTARTING: which of the attempts comes next or is under way. Null otherwise. */
+  readonly restart: InstanceRestart | null
+}
+
+export interface InstanceRestart {
+  /** From 1. */
+  readonly attempt: number
+  /** After so many the instance is given up. */
+  readonly limit: number
+  /** When it begins, milliseconds since the epoch; past: it is under way. */
+  readonly at: number
 }
 
 export interface ModelVersionSummary {
@@ -44,6 +55,8 @@ export interface ModelVersionSummary {
   /** Why it is not ready; '' when there is nothing to say; 'unloaded' after an unload. */
   readonly reason: string
   readonly files: readonly ModelFile[]
+  /** Milliseconds since the epoch: since when it has this state; 0: never loaded. */
+  readonly changedAt: number
   /** In the order of the config; empty while the version is not loaded, and of an ensemble. */
   readonly instances: readonly ModelInstanceSummary[]
 }

@@ -122,9 +122,11 @@ export interface ModelSample {
   readonly batchSizes: Readonly<Record<number, number>>
   /** Requests waiting at the end of the second (gauge). */
   readonly pending: number
+  /** Requests being executed at the end of the second, or answered part by part (gauge). */
+  readonly inFlight: number
 }
 
-/** One second of the whole server. Models that did nothing and have nothing pending are left out. */
+/** One second of the whole server. Models that did nothing and have nothing pending or in flight are left out. */
 export interface ServerSample {
   /** Milliseconds since the epoch, a whole second: the sample covers (time - 1 s, time]. */
   readonly time: number

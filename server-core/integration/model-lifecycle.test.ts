@@ -57,6 +57,21 @@ describe('explicit mode', () => {
     expect(test.server.isReady()).toBe(true)
   })
 
+  it('says of each version since when it has its state', async () => {
+    await using repository = await TemporaryRepository.create({ 'm/config.pbtxt': identityConfig(), 'm/1/keep': '', 'm/2/keep': '' })
+    await using test = createTestServer([repository.path])
+    await test.server.start()
+    const since = () => test.server.modelSummaries()[0]?.versions.map(({ changedAt }) => changedAt)
+    expect(since()).toEqual([0, 0])
+    const before = Date.now()
+    await test.server.loadModel('m')
+    const [first = -1, loadedAt = 0] = since() ?? []
+    expect(first).toBe(0)
+    expect(loadedAt).toBeGreaterThanOrEqual(before)
+    await ask(test, 'm')
+    expect(since()).toEqual([0, loadedAt])
+  })
+
   it('keeps serving the old version when a reload fails, with the reason beside it, and tries again next time', async () => {
     await using repository = await TemporaryRepository.create({ 'm/config.pbtxt': identityConfig(), 'm/1/keep': '' })
     await using test = createTestServer([repository.path], { loadModels: ['m'] })

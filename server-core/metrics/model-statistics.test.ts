@@ -44,4 +44,17 @@ describe('ModelStatistics', () => {
     statistics.pending = 4
     expect(statistics.takeSample()).toMatchObject({ success: 0, pending: 4 })
   })
+
+  it('tells requests in flight from waiting ones, and goes on while one is under way that nothing else tells of', () => {
+    const statistics = counted()
+    statistics.takeSample()
+    statistics.admitted = 5
+    statistics.pending = 3
+    expect(statistics.takeSample()).toMatchObject({ pending: 3, inFlight: 2 })
+    statistics.admitted = 1
+    statistics.pending = 0
+    expect(statistics.takeSample()).toMatchObject({ success: 0, pending: 0, inFlight: 1 })
+    statistics.admitted = 0
+    expect(statistics.takeSample()).toBeNull()
+  })
 })

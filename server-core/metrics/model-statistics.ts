@@ -88,6 +88,9 @@ export class ModelStatistics {
   readonly model: string
   readonly version: string
   readonly metricTags: Readonly<Record<string, string>>
+  /** Requests that were taken in and are not over: waiting or being executed. */
+  admitted = 0
+  /** Those of them that wait. */
   pending = 0
   loadDurationSeconds = 0
   /** The model's responses are cached: it has cache metrics. */
@@ -259,10 +262,10 @@ export class ModelStatistics {
     }
   }
 
-  /** What happened since the last call; null when nothing did and nothing waits. */
+  /** What happened since the last call; null when nothing did and no request is under way. */
   takeSample(): ModelSample | null {
     const window = this.#window
-    if (window.success + window.failure + window.executions + this.pending === 0) return null
+    if (window.success + window.failure + window.executions + this.pending + this.admitted === 0) return null
     this.#window = new Window()
     return {
       model: this.model,
@@ -278,6 +281,7 @@ export class ModelStatistics {
       computeOutputNanoseconds: window.computeOutput,
       batchSizes: window.batchSizes,
       pending: this.pending,
+      inFlight: Math.max(0, this.admitted - this.pending),
     }
   }
 }

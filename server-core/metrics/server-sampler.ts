@@ -129,6 +129,7 @@ function addSamples(a: ModelSample, b: ModelSample): ModelSample {
     computeOutputNanoseconds: a.computeOutputNanoseconds + b.computeOutputNanoseconds,
     batchSizes: addCounts(a.batchSizes, b.batchSizes),
     pending: a.pending + b.pending,
+    inFlight: a.inFlight + b.inFlight,
   }
 }
 

@@ -314,7 +314,7 @@ export class ModelLifecycle {
     for (const { version } of directories) {
       const known = record.versions.get(String(version))
       if (known?.model !== null && known !== undefined) known.reason = ''
-      else record.versions.set(String(version), { state: 'LOADING', reason: '', model: null })
+      else record.versions.set(String(version), this.#versionRecord('LOADING', '', null))
     }
     const results = await Promise.allSettled(wanted.map((version) => this.#loadVersion({ ...load, config }, version)))
     const loaded = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
@@ -323,7 +323,7 @@ export class ModelLifecycle {
     if (operation.outdated.aborted || failures.length > 0) {
       await Promise.all(loaded.map((model) => model.stop()))
       for (const [version, entry] of record.versions) {
-        if (entry.state === 'LOADING') record.versions.set(version, { state: 'UNAVAILABLE', reason: UNLOADED_REASON, model: null })
+        if (entry.state === 'LOADING') record.versions.set(version, this.#versionRecord('UNAVAILABLE', UNLOADED_REASON, null))
       }
       if (operation.outdated.aborted) throw fail(OUTDATED)
       throw fail(failures.map(({ version, error }) => this.#noteFailure(record, version, error)).join(''), failures[0]?.error)
@@ -442,7 +442,7 @@ export class ModelLifecycle {
   #noteFailure(record: ModelRecord, version: string, error: ServerError): string {
     const reason = `${ERROR_KINDS[error.kind].words}: ${error.message}`
     const known = record.versions.get(version)
-    const entry: VersionRecord = known !== undefined && known.model !== null ? { ...known, reason } : { state: 'UNAVAILABLE', reason, model: null }
+    const entry: VersionRecord = known !== undefined && known.model !== null ? { ...known, reason } : this.#versionRecord('UNAVAILABLE', reason, null)
     record.versions.set(version, entry)
     return `version ${version} is at ${entry.state} state: ${reason};`
   }
@@ -462,7 +462,7 @@ export class ModelLifecycle {
       }
     }
     for (const model of loaded) {
-      record.versions.set(model.version, { state: 'READY', reason: '', model })
+      record.versions.set(model.version, this.#versionRecord('READY', '', model))
       this.#options.onModelStarted(model)
     }
     record.source = source
@@ -487,11 +487,11 @@ export class ModelLifecycle {
 
   /** READY to UNLOADING at once; UNAVAILABLE with the reason `unloaded` when the last request was answered. */
   #retireVersion(record: ModelRecord, version: string, model: Model): Promise<void> {
-    const leaving: VersionRecord = { state: 'UNLOADING', reason: '', model: null }
+    const leaving = this.#versionRecord('UNLOADING', '', null)
     record.versions.set(version, leaving)
     const done = this.#stop(model).then(() => {
       if (record.versions.get(version) !== leaving) return
-      record.versions.set(version, { state: 'UNAVAILABLE', reason: UNLOADED_REASON, model: null })
+      record.versions.set(version, this.#versionRecord('UNAVAILABLE', UNLOADED_REASON, null))
       if (record.entry === null && [...record.versions.values()].every((entry) => entry.state === 'UNAVAILABLE')) this.#forget(record)
       else this.#changed(record)
     })
@@ -572,6 +572,10 @@ export class ModelLifecycle {
       this.records.set(name, record)
     }
     return record
+  }
+
+  #versionRecord(state: VersionRecord['state'], reason: string, model: Model | null): VersionRecord {
+    return { state, reason, model, changedAt: this.#options.clock.wallMilliseconds() }
   }
 
   #forget(record: ModelRecord): void {

@@ -15,6 +15,8 @@ export interface VersionRecord {
   reason: string
   /** Serves requests; kept while a reload beside it runs. */
   model: Model | null
+  /** Milliseconds since the epoch: of the state. */
+  readonly changedAt: number
 }
 
 /** What the repository says about a model without loading it. */
@@ -145,7 +147,7 @@ function versionSummaries(record: ModelRecord, directory: ModelDirectory | null)
     const known = record.versions.get(version)
     const files = directory?.versions.find((candidate) => String(candidate.version) === version)?.files ?? []
     const trouble = known?.model?.trouble ?? ''
-    return { version, state: known?.state ?? 'UNKNOWN', reason: known === undefined || known.reason === '' ? trouble : known.reason, files, instances: known?.model?.instanceSummaries ?? [] }
+    return { version, state: known?.state ?? 'UNKNOWN', reason: known === undefined || known.reason === '' ? trouble : known.reason, files, changedAt: known?.changedAt ?? 0, instances: known?.model?.instanceSummaries ?? [] }
   })
 }
 

@@ -95,6 +95,24 @@ describe('a dead instance', () => {
     expect(instance.trouble).toBe('last death')
   })
 
+  it('tells which attempt comes when, and nothing of it once it runs or was given up', async () => {
+    const { clock, backend, instance } = await setUp()
+    expect(instance.restart).toBeNull()
+    backend.deaths.at(-1)?.(new Error('death'))
+    expect(instance.restart).toEqual({ attempt: 1, limit: 5, at: clock.wallMilliseconds() + 1000 })
+    clock.advance(1 * SECOND)
+    await settle()
+    expect(instance.restart).toBeNull()
+    for (const delay of [2, 4, 8, 8]) {
+      backend.deaths.at(-1)?.(new Error('death'))
+      expect(instance.restart?.at).toBe(clock.wallMilliseconds() + delay * 1000)
+      clock.advance(delay * SECOND)
+      await settle()
+    }
+    backend.deaths.at(-1)?.(new Error('death'))
+    expect(instance).toMatchObject({ state: 'FAILED', restart: null })
+  })
+
   it('waits longer when the new one does not start either', async () => {
     const { clock, backend, instance } = await setUp()
     backend.failingStarts = 1

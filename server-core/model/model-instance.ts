@@ -1,6 +1,6 @@
 import type { BackendInstanceContext, BackendModel, BackendModelInstance, ExecutionTimes } from '../backends/backend.ts'
 import type { Clock } from '../clock.ts'
-import type { ModelInstanceState } from '../contract/repository.ts'
+import type { InstanceRestart, ModelInstanceState } from '../contract/repository.ts'
 import type { Logger } from '../logger.ts'
 import type { ModelStatistics } from '../metrics/model-statistics.ts'
 import type { InflightRequest } from '../scheduling/inflight-request.ts'
@@ -53,6 +53,8 @@ export class ModelInstance implements PayloadRunner {
   /** Ends the execution that goes on when the instance dies, whether or not its backend does. */
   #abandonExecution: ((error: Error) => void) | null = null
   #trouble = ''
+  /** When the next attempt begins, milliseconds since the epoch. */
+  #restartAt = 0
   #hasJoined = false
   /** Requests of a decoupled model whose execution is over and whose last answer is still to come. */
   readonly #open = new Set<InflightRequest>()
@@ -70,6 +72,10 @@ export class ModelInstance implements PayloadRunner {
   get signature(): string { return this.#options.signature }
   /** Why it does not run: the death that it recovers from, or that ended it; '' while it runs. */
   get trouble(): string { return this.#trouble }
+  /** The attempt to replace it that comes next or is under way; null: none is needed, or none is left. */
+  get restart(): InstanceRestart | null {
+    return this.#state === 'RESTARTING' ? { attempt: this.#restarts, limit: RESTART_DELAYS_SECONDS.length, at: this.#restartAt } : null
+  }
 
   /** Creates the backend's instance and warms it up. It does not take work before `join`. On failure nothing of it is left. */
   async start(): Promise<void> {
@@ -215,6 +221,7 @@ export class ModelInstance implements PayloadRunner {
     }
     this.#state = 'RESTARTING'
     this.#restarts++
+    this.#restartAt = clock.wallMilliseconds() + delay * 1000
     log.warning('model instance restarts', { model, version, instance: this.name, attempt: this.#restarts, delaySeconds: delay })
     this.#options.onStateChanged()
     this.#cancelRestart = clock.after(delay * 1e9, () => {

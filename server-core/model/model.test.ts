@@ -118,6 +118,18 @@ describe('the instances of a model', () => {
     expect(backend.copies.map(({ batches }) => batches.length)).toEqual([0, 2])
   })
 
+  it('have requests in flight that the samples tell from waiting ones', async () => {
+    const statistics = new ModelStatistics('m', '1')
+    const { model, backend, ask } = await setUp('instance_group { kind: KIND_CPU }', { statistics })
+    await model.start()
+    const answers = [ask(1), ask(2), ask(3)]
+    await settle()
+    expect(statistics.takeSample()).toMatchObject({ inFlight: 1, pending: 2 })
+    for (const _answer of answers) await backend.copies[0]!.finish()
+    await Promise.all(answers)
+    expect(statistics.takeSample()).toMatchObject({ success: 3, inFlight: 0, pending: 0 })
+  })
+
   it('that are all passive refuse requests with the reason', async () => {
     const { model, ask } = await setUp('instance_group { kind: KIND_CPU passive: true }')
     await model.start()

@@ -137,7 +137,7 @@ export class Model {
     return `${troubled.length} of ${this.#instances.length} instances ${what}: ${first.trouble}`
   }
   get instanceSummaries(): readonly ModelInstanceSummary[] {
-    return this.#instances.map(({ name, kind, isPassive, state, trouble }) => ({ name, kind, isPassive, state, reason: trouble }))
+    return this.#instances.map(({ name, kind, isPassive, state, trouble, restart }) => ({ name, kind, isPassive, state, reason: trouble, restart }))
   }
   get runsOn(): string { return 'CPU' }
 
@@ -322,6 +322,9 @@ export class Model {
    */
   infer(request: InferenceRequest, requestStart: number, signal: AbortSignal | undefined): Promise<InferenceResult> {
     if (signal?.aborted === true) throw new ServerError('CANCELLED', '')
+    if (this.isDecoupled) {
+      throw new ServerError('UNSUPPORTED', `model '${this.name}' is decoupled: it gives any number of responses, which a call for exactly one cannot take. Ask it through a stream`)
+    }
     return new Promise<InferenceResult>((resolve, reject) => {
       const onAbort = () => { call.cancel() }
       let isDone = false
@@ -396,6 +399,7 @@ export class Model {
       },
     })
     this.#inflightCount++
+    this.statistics.admitted++
     this.statistics.pending++
     try {
       this.#scheduler.enqueue(inflight)
@@ -527,6 +531,7 @@ export class Model {
 
   #leave(): void {
     this.#inflightCount--
+    this.statistics.admitted--
     if (this.#inflightCount > 0) return
     const drained = this.#drained
     this.#drained = []

@@ -48,7 +48,7 @@ describe('model page', () => {
   })
 
   it('lists the instances of each serving version, with what is wrong', async () => {
-    const instance = (name: string, part: Partial<ModelInstanceSummary> = {}): ModelInstanceSummary => ({ name, kind: 'KIND_CPU', isPassive: false, state: 'READY', reason: '', ...part })
+    const instance = (name: string, part: Partial<ModelInstanceSummary> = {}): ModelInstanceSummary => ({ name, kind: 'KIND_CPU', isPassive: false, state: 'READY', reason: '', restart: null, ...part })
     const instances = [instance('rec_0_0'), instance('rec_0_1', { state: 'RESTARTING', reason: 'the worker thread stopped' }), instance('rec_0_2', { state: 'FAILED', reason: 'no memory' }), instance('spare_0', { kind: 'KIND_MODEL', isPassive: true })]
     await show('summary', { ...loaded, summary: modelSummary('rec', { state: 'READY', versions: [versionSummary('3', { state: 'READY', instances }), versionSummary('2')] }) })
     const rows = [...page.container.querySelectorAll('[data-testid="instances"] tbody tr')].map((row) => [...row.querySelectorAll('td')].map((cell) => cell.textContent))
