@@ -186,6 +186,10 @@ describe('decoupled models', () => {
     }
   })
 
+  it('are refused with what to do by the call for one response, which the console uses', async () => {
+    await expect(running.server.infer(requestOf('repeat', inputs([1])))).rejects.toMatchObject({ kind: 'UNSUPPORTED', message: expect.stringMatching(/^model 'repeat' is decoupled.*Ask it through a stream$/) as string })
+  })
+
   it('answer once for each element and end with FINAL alone', async () => {
     const { responses, end } = stream('repeat', inputs([1.5, 2.5, 3.5], [0, 5, 0]))
     expect(await end).toBeNull()
