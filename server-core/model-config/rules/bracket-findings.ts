@@ -141,15 +141,20 @@ export function bracketFindings(tree: PbtxtTree, tooDeep: ReadonlySet<number>): 
   const walk = new Walk(tree, tooDeep)
   walk.message(tree.root, [])
   const byEnd = new Map<number, Unclosed[]>()
-  for (const unclosed of walk.unclosed) byEnd.set(unclosed.end, [...(byEnd.get(unclosed.end) ?? []), unclosed])
-  return [...walk.found, ...[...byEnd.values()].map((group) => unclosedFinding(tree, group))]
+  for (const unclosed of walk.unclosed) {
+    const group = byEnd.get(unclosed.end)
+    if (group === undefined) byEnd.set(unclosed.end, [unclosed])
+    else group.push(unclosed)
+  }
+  const eol = tree.text.includes('\r\n') ? '\r\n' : '\n'
+  return [...walk.found, ...[...byEnd.values()].map((group) => unclosedFinding(tree, group, eol))]
 }
 
 /** Deeper nesting than the schema has is no mistake of one bracket. */
 const MOST_CLOSED_AT_ONCE = 16
 
 /** Brackets that belong closed at one place, innermost first. */
-function unclosedFinding(tree: PbtxtTree, group: readonly Unclosed[]): StructuralFinding {
+function unclosedFinding(tree: PbtxtTree, group: readonly Unclosed[], eol: string): StructuralFinding {
   const sorted = group.toSorted((a, b) => b.open.offset - a.open.offset)
   const [inner] = sorted
   if (inner === undefined) throw new Error('a group has a member')
@@ -163,16 +168,15 @@ function unclosedFinding(tree: PbtxtTree, group: readonly Unclosed[]): Structura
       message: sorted.length === 1
         ? say(`"${brackets}" of ${where.en} is never closed: a "${closers}" is missing.`, `${where.zh}的“${brackets}”没有闭合：缺少“${closers}”。`)
         : say(`"${brackets}" of ${where.en} and around it are never closed: "${closers}" is missing.`, `${where.zh}及其外层的“${brackets}”没有闭合：缺少“${closers}”。`),
-      fixes: isDeep ? [] : [preferredFix(`Insert ${closers}`, `插入“${closers}”`, [closingEdit(tree.text, sorted)])],
+      fixes: isDeep ? [] : [preferredFix(`Insert ${closers}`, `插入“${closers}”`, [closingEdit(tree.text, sorted, eol)])],
     },
     explains: sorted.flatMap((unclosed) => [...unclosed.explains]),
   }
 }
 
 /** Each bracket on a line of its own where its content has lines of its own. */
-function closingEdit(text: string, innermostFirst: readonly Unclosed[]): TextEdit {
+function closingEdit(text: string, innermostFirst: readonly Unclosed[], eol: string): TextEdit {
   const end = innermostFirst[0]?.end ?? 0
-  const eol = text.includes('\r\n') ? '\r\n' : '\n'
   const rest = restOfLine(text, end)
   let inserted = ''
   let hasBrokenLine = false
