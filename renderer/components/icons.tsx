@@ -24,6 +24,7 @@ export { Lightbulb16Regular as FixIcon } from '@fluentui/react-icons/svg/lightbu
 export { LocalLanguage20Regular as LanguageIcon } from '@fluentui/react-icons/svg/local-language'
 export { Play16Regular as LoadIcon } from '@fluentui/react-icons/svg/play'
 export { Pulse20Regular as MonitorIcon } from '@fluentui/react-icons/svg/pulse'
+export { Flowchart20Regular as PipelinesIcon } from '@fluentui/react-icons/svg/flowchart'
 export { Search16Regular as SearchIcon } from '@fluentui/react-icons/svg/search'
 export { Settings20Regular as SettingsIcon } from '@fluentui/react-icons/svg/settings'
 export { Warning16Regular as WarningIcon } from '@fluentui/react-icons/svg/warning'
