@@ -3,7 +3,7 @@
  * says when to stop; it tells main where it listens and what it serves.
  */
 import type { ParentPort } from 'electron'
-import { formatLogEntry, LogHub, parseServeArguments, serveArgumentsIn, ServerError, startServer } from '../server-core/index.ts'
+import { exitAtOnce, formatLogEntry, LogHub, parseServeArguments, serveArgumentsIn, ServerError, startServer } from '../server-core/index.ts'
 import type { RunningServer, ServerOptions } from '../server-core/index.ts'
 import { availablePorts, canListen, portFallbacks } from './free-ports.ts'
 import type { MessageFromServer, MessageToServer, PortName, Ports, ServerStartArguments, ServingStatus } from './server-messages.ts'
@@ -75,7 +75,8 @@ async function stop(): Promise<void> {
     process.exit(0)
   } catch (error) {
     // A start that failed or a drain that timed out has said so already.
-    process.exit(wasStoppedWhileStarting(error) ? 0 : 1)
+    if (wasStoppedWhileStarting(error)) process.exit(0)
+    exitAtOnce(1)
   }
 }
 

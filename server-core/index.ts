@@ -1,4 +1,5 @@
 /** What programs that embed the server use: the desktop's server process, the command line, tests. */
+export { exitAtOnce } from './backends/native-addon.ts'
 export { parseServeArguments } from './cli/parse-arguments.ts'
 export { serveArgumentsIn } from './cli/serve-arguments-in.ts'
 export { DEFAULT_SERVER_OPTIONS, serverOptions, type ServerOptions } from './options.ts'

@@ -2,6 +2,7 @@
 // speak Node-API. State belongs to the JavaScript environment: main thread and every worker load the addon on their own.
 #include <napi.h>
 
+#include "process_exit.h"
 #include "thread_info.h"
 
 namespace npu_console {
@@ -20,9 +21,19 @@ Napi::Value CurrentThreadCpuNanosecondsCall(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), static_cast<double>(CurrentThreadCpuNanoseconds()));
 }
 
+// exitAtOnce(code: number): void. Does not wait for the other threads, as process.exit does: one that is inside a native call may take
+// for ever, and its call into JavaScript would end in an abort.
+void ExitAtOnceCall(const Napi::CallbackInfo& info) {
+  if (info.Length() != 1 || !info[0].IsNumber()) {
+    throw Napi::TypeError::New(info.Env(), "exitAtOnce takes one number");
+  }
+  ExitAtOnce(info[0].As<Napi::Number>().Int32Value());
+}
+
 Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("nameCurrentThread", Napi::Function::New(env, NameCurrentThreadCall, "nameCurrentThread"));
   exports.Set("currentThreadCpuNanoseconds", Napi::Function::New(env, CurrentThreadCpuNanosecondsCall, "currentThreadCpuNanoseconds"));
+  exports.Set("exitAtOnce", Napi::Function::New(env, ExitAtOnceCall, "exitAtOnce"));
   return exports;
 }
 

@@ -11,6 +11,8 @@ export interface NativeAddon {
   nameCurrentThread(name: string): void
   /** Processor time the calling thread has used so far. */
   currentThreadCpuNanoseconds(): number
+  /** Ends the process without waiting for its threads. */
+  exitAtOnce(code: number): void
 }
 
 export type NativeAddonResult =
@@ -47,6 +49,16 @@ export function loadNativeAddon(path: string): NativeAddonResult {
 export function nameCurrentThread(name: string): void {
   const result = nativeAddon()
   if (result.ok) result.addon.nameCurrentThread(name)
+}
+
+/**
+ * Ends the process now. `process.exit` waits for worker threads: one inside a native call may take for ever, and it aborts the process
+ * when that call comes back. Without the addon that is what is left.
+ */
+export function exitAtOnce(code: number): never {
+  const result = nativeAddon()
+  if (result.ok) result.addon.exitAtOnce(code)
+  process.exit(code)
 }
 
 /** Processor time of the calling thread; null: unknown, since there is no addon. */

@@ -1,3 +1,4 @@
+import { exitAtOnce } from '../backends/native-addon.ts'
 import { ERROR_KINDS } from '../contract/errors.ts'
 import { formatLogEntry } from '../log-format.ts'
 import { LogHub } from '../logger.ts'
@@ -35,7 +36,7 @@ export async function serve(options: ServerOptions): Promise<number> {
   } catch (error) {
     const { kind, message } = toServerError(error)
     process.stderr.write(`error: stopping server: ${kindWords(kind)} - ${message}\n`)
-    return 1
+    return exitAtOnce(1)
   }
 }
 
@@ -49,7 +50,7 @@ function waitForSignal(onSignal: (signal: keyof typeof SIGNAL_NUMBERS) => void):
     let isStopping = false
     for (const signal of Object.keys(SIGNAL_NUMBERS) as (keyof typeof SIGNAL_NUMBERS)[]) {
       process.on(signal, () => {
-        if (isStopping) process.exit(1)
+        if (isStopping) exitAtOnce(1)
         isStopping = true
         onSignal(signal)
         resolve()

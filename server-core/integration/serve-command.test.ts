@@ -1,9 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { HttpClient } from '../testing/http-client.ts'
+import { slowModel } from '../testing/onnx-fixture.ts'
 import { startServerProcess, type ServerProcess } from '../testing/server-process.ts'
 import { identityConfig, TemporaryRepository } from '../testing/temporary-repository.ts'
 
@@ -36,6 +38,18 @@ async function untilOneWaits(server: ServerProcess): Promise<void> {
   await expect.poll(async () => (await metrics.send({ path: '/metrics' })).text, { interval: 20, timeout: 10_000 }).toMatch(/nv_inference_pending_request_count\{[^}]*\} 1/)
 }
 
+/** States (R: running) of the process's threads of that name. */
+function threadStates(processId: number, name: string): string[] {
+  return readdirSync(`/proc/${processId}/task`).flatMap((thread) => {
+    try {
+      const [, threadName, state] = /\((.*)\) (\S)/.exec(readFileSync(`/proc/${processId}/task/${thread}/stat`, 'utf8')) ?? []
+      return threadName === name && state !== undefined ? [state] : []
+    } catch {
+      return [] // it ended meanwhile
+    }
+  })
+}
+
 describe('npu-console serve', () => {
   it('says which ports it took, drains on SIGTERM and exits 0', async () => {
     await using repository = await TemporaryRepository.create({ 'm/config.pbtxt': identityConfig('parameters { key: "execute_delay_ms" value { string_value: "300" } }'), 'm/1/x': '' })
@@ -61,6 +75,29 @@ describe('npu-console serve', () => {
     expect(server.output()).toContain('Timeout 0: Found 1 model versions that have in-flight inferences')
     expect(server.output()).toContain("Model 'm' (version 1) has 2 in-flight inferences")
     await inflight
+  })
+
+  it('does not wait at its exit for a call into ONNX Runtime that takes longer', async () => {
+    await using repository = await TemporaryRepository.create({
+      'slow/1/model.onnx': slowModel(),
+      'slow/config.pbtxt': `${['input', 'output'].map((kind, index) => `${kind} { name: "${'XY'[index]}" data_type: TYPE_FP32 dims: [ -1, -1 ] }`).join(' ')}
+        instance_group { count: 1 kind: KIND_CPU } parameters { key: "intra_op_thread_count" value { string_value: "1" } }`,
+    })
+    const size = 1500
+    const head = Buffer.from(JSON.stringify({ inputs: [{ name: 'X', datatype: 'FP32', shape: [size, size], parameters: { binary_data_size: size * size * 4 } }] }))
+    for (const signals of [['SIGTERM'], ['SIGTERM', 'SIGTERM']] as const) {
+      const server = await startServerProcess([`--model-repository=${repository.path}`, '--exit-timeout-secs=1'])
+      const inflight = Promise.allSettled([new HttpClient(server.httpPort).send({
+        path: '/v2/models/slow/infer', body: Buffer.concat([head, Buffer.alloc(size * size * 4)]), headers: { 'inference-header-content-length': String(head.byteLength) },
+      })])
+      await expect.poll(() => threadStates(server.processId, 'slow_0_0'), { timeout: 20_000 }).toContain('R')
+      server.kill(signals[0])
+      await expect.poll(() => server.output(), { timeout: 10_000 }).toContain('Found 1 HTTP service connections')
+      if (signals[1] !== undefined) server.kill(signals[1])
+      expect(await server.exited).toBe(1)
+      // It was still computing: the exit did not wait for its end.
+      expect((await inflight)[0]?.status).toBe('rejected')
+    }
   })
 
   it('ends a start whose warm-up would take for ever, and one that hangs in its backend when the exit timeout passes', async () => {

@@ -84,3 +84,12 @@ export function identityModel(type: OnnxElementType, shape: readonly (number | s
     nodes: [{ operator: 'Identity', inputs: ['INPUT'], outputs: ['OUTPUT'] }],
   })
 }
+
+/** A square matrix multiplied with itself again and again: one call computes for as long as the matrix is large (n = 1500: many seconds a core). */
+export function slowModel(multiplications = 40): Uint8Array {
+  const tensor = (name: string): OnnxTensorSpec => ({ name, type: 'FP32', shape: ['n', 'm'] })
+  const nodes = Array.from({ length: multiplications }, (_unused, index) => ({
+    operator: 'MatMul', inputs: [index === 0 ? 'X' : `y${index}`, 'X'], outputs: [index === multiplications - 1 ? 'Y' : `y${index + 1}`],
+  }))
+  return onnxModel({ inputs: [tensor('X')], outputs: [tensor('Y')], nodes })
+}

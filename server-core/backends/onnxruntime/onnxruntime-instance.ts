@@ -9,7 +9,7 @@ import type { FromWorker, ToWorker, WorkerData } from './worker-messages.ts'
 /** The worker beside this module: the source in development, the bundle of the same name in a build. */
 const WORKER_URL = new URL(import.meta.url.endsWith('.ts') ? './onnxruntime-worker.ts' : './onnxruntime-worker.mjs', import.meta.url)
 
-/** How long a thread may take to free its session before it is ended. */
+/** How long a thread may take to free its session before it is no longer waited for. */
 const CLOSE_MILLISECONDS = 5000
 
 /** A model instance: one worker thread with one session. The batch goes over as transferred buffers and comes back the same way. */
@@ -75,7 +75,10 @@ export class OnnxRuntimeInstance implements BackendModelInstance {
     if (this.#death !== null) listener(this.#death)
   }
 
-  /** Frees the session and ends the thread. */
+  /**
+   * Frees the session and ends the thread. One that is still inside a call after a while is left behind: ended in there it would take the
+   * whole process down, so it ends by itself when the call does.
+   */
   async finalize(): Promise<void> {
     if (this.#isClosing || this.#death !== null) return
     this.#isClosing = true
@@ -85,7 +88,7 @@ export class OnnxRuntimeInstance implements BackendModelInstance {
     this.#send({ kind: 'close' })
     await Promise.race([exited, tooLong])
     clearTimeout(timer)
-    await this.#worker.terminate()
+    this.#worker.unref()
   }
 
   #send(message: ToWorker, transfer: readonly ArrayBuffer[] = []): void { this.#worker.postMessage(message, transfer) }
