@@ -5,6 +5,7 @@
 import type { ConfigFix } from '../../contract/config-language.ts'
 import type { ModelConfig } from '../../contract/model-config.ts'
 import { identityConfigProblems } from '../../backends/identity/identity-config.ts'
+import { repeatConfigProblems } from '../../backends/repeat/repeat-config.ts'
 import { bfloat16Problems, sessionParameterProblems } from '../../backends/onnxruntime/session-parameters.ts'
 import { executableProblems } from '../../model/executable-config.ts'
 import type { ConfigProblem } from '../config-problem.ts'
@@ -62,7 +63,7 @@ const COMPLETION_OFF: ConfigRule = {
 }
 
 const BACKENDS_OWN: ConfigRule = {
-  codes: ['identity-tensor-name', 'identity-pairs', 'identity-type', 'identity-shape', 'parameter-not-a-number', 'bfloat16-tensor'],
+  codes: ['identity-tensor-name', 'identity-pairs', 'identity-type', 'identity-shape', 'parameter-not-a-number', 'bfloat16-tensor', 'repeat-config'],
   * check(view) {
     for (const problem of distinct(view, backendProblems)) {
       yield { code: problem.code, severity: 'error', path: problem.path, serverText: problem.text, ...said(view, problem) }
@@ -72,6 +73,7 @@ const BACKENDS_OWN: ConfigRule = {
 
 function* backendProblems(config: ModelConfig): Generator<ConfigProblem> {
   if (config.backend === 'identity') yield* identityConfigProblems(config)
+  if (config.backend === 'repeat') yield* repeatConfigProblems(config)
   if (config.backend !== 'onnxruntime') return
   yield* bfloat16Problems(config)
   yield* sessionParameterProblems(config)
@@ -96,10 +98,24 @@ function said(view: ConfigView, problem: ConfigProblem): Pick<Finding, 'message'
     case 'bfloat16-tensor': return {
       message: say(`'${fact(problem, 'tensor')}' is BF16, which this backend cannot pass on: export the model with FP16 or FP32.`, `'${fact(problem, 'tensor')}' 是 BF16，该后端无法传递：请把模型导出为 FP16 或 FP32。`),
     }
+    case 'repeat-config': return {
+      message: say('The repeat backend takes IN [n], DELAY [n] and WAIT [1] (the last two TYPE_UINT32) and answers each element of IN with OUT [1], of the type of IN, and IDX [1], TYPE_UINT32; it is decoupled and does not batch.',
+        'repeat 后端的输入为 IN [n]、DELAY [n]、WAIT [1]（后两个为 TYPE_UINT32），对 IN 的每个元素返回 OUT [1]（类型同 IN）和 IDX [1]（TYPE_UINT32）；它是解耦模型，且不做批处理。'),
+      fixes: repeatFixes(view, problem),
+    }
     default: return {
       message: say(`'${fact(problem, 'key')}' is a number from 0 on, not "${fact(problem, 'value')}".`, `'${fact(problem, 'key')}' 应为不小于 0 的数，不能是 "${fact(problem, 'value')}"。`),
       fixes: [otherFix('Remove the parameter', '删除该参数', view.edit.removeMapEntry(['parameters'], fact(problem, 'key')))],
     }
+  }
+}
+
+/** What is no question of the tensors. */
+function repeatFixes(view: ConfigView, problem: ConfigProblem): ConfigFix[] {
+  switch (fact(problem, 'field')) {
+    case 'max_batch_size': return [preferredFix('Remove max_batch_size', '删除 max_batch_size', view.edit.removeField(problem.path))]
+    case 'model_transaction_policy': return [preferredFix('Make it decoupled', '设为解耦', view.edit.setField(['model_transaction_policy'], { decoupled: true }))]
+    default: return []
   }
 }
 

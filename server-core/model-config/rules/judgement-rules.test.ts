@@ -353,6 +353,11 @@ const WARM_UPS: readonly Case[] = [
   },
 ]
 
+const REPEAT = `backend: "repeat"
+input [ { name: "IN" data_type: TYPE_INT32 dims: [ -1 ] }, { name: "DELAY" data_type: TYPE_UINT32 dims: [ -1 ] }, { name: "WAIT" data_type: TYPE_UINT32 dims: [ 1 ] } ]
+output [ { name: "OUT" data_type: TYPE_INT32 dims: [ 1 ] }, { name: "IDX" data_type: TYPE_UINT32 dims: [ 1 ] } ]
+model_transaction_policy { decoupled: true }
+`
 const PAIR = 'backend: "identity"\ninput { name: "INPUT0" data_type: TYPE_FP32 dims: [ 4 ] }\noutput { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 4 ] }\n'
 const BRAIN = file([tensor('A', [3], 'BF16')], [tensor('B', [3], 'BF16')])
 
@@ -371,6 +376,12 @@ const LOADER: readonly Case[] = [
   { code: 'identity-pairs', severity: 'error', text: PAIR.replace('OUTPUT0', 'OUTPUT1'), good: PAIR, serverText: "expected an output 'OUTPUT0' for input 'INPUT0'" },
   { code: 'identity-type', severity: 'error', text: PAIR.replace('TYPE_FP32 dims: [ 4 ] }\no', 'TYPE_INT32 dims: [ 4 ] }\no'), fixed: PAIR.replaceAll('FP32', 'INT32'), good: PAIR, serverText: 'expected input and output datatype to match, got TYPE_INT32 and TYPE_FP32' },
   { code: 'identity-shape', severity: 'error', text: PAIR.replace('[ 4 ] }\no', '[ 5 ] }\no'), fixed: PAIR.replaceAll('[ 4 ]', '[ 5 ]'), good: PAIR, serverText: 'expected input and output shape to match, got [5] and [4]' },
+  { code: 'repeat-config', severity: 'error', text: `max_batch_size: 2\n${REPEAT}`, fixed: REPEAT, good: REPEAT, serverText: 'repeat backend only supports models with max_batch_size == 0' },
+  {
+    code: 'repeat-config', severity: 'error', text: REPEAT.replace('model_transaction_policy { decoupled: true }\n', ''), good: REPEAT,
+    serverText: "model 'model' gives one response for each element of IN: the repeat backend needs model_transaction_policy { decoupled: true }",
+  },
+  { code: 'repeat-config', severity: 'error', fix: null, text: REPEAT.replace('"IDX"', '"INDEX"'), good: REPEAT, serverText: 'expected second output tensor name to be IDX, got INDEX' },
   { code: 'bfloat16-tensor', severity: 'error', fix: null, text: 'backend: "onnxruntime"\n', context: BRAIN, good: 'backend: "onnxruntime"\n', goodContext: ADD },
   {
     code: 'parameter-not-a-number', severity: 'error', text: `${GOOD_ADD}parameters { key: "intra_op_thread_count" value { string_value: "many" } }\n`, context: ADD, fixed: GOOD_ADD, good: `${GOOD_ADD}parameters { key: "intra_op_thread_count" value { string_value: "2" } }\n`,

@@ -49,7 +49,7 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
   'device that is not there': ['device-not-there', 'device-ids-format'],
   'unknown prefix of an option': ['npu-option-prefix', 'npu-unknown-option', 'npu-option-level', 'npu-option-value'],
   'backend that is not here': ['backend-not-installed', 'foreign-platform', 'not-executable-here'],
-  'what a backend refuses': ['identity-tensor-name', 'identity-pairs', 'identity-type', 'identity-shape', 'parameter-not-a-number', 'bfloat16-tensor', 'lists-must-be-written'],
+  'what a backend refuses': ['identity-tensor-name', 'identity-pairs', 'identity-type', 'identity-shape', 'parameter-not-a-number', 'bfloat16-tensor', 'repeat-config', 'lists-must-be-written'],
 }
 
 test.each(Object.entries(ROWS))('%s', (_row, codes) => {
