@@ -100,7 +100,7 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
         ...(options.consoleToken === '' ? {} : { token: options.consoleToken }),
         rendererDirectory: options.rendererDirectory === '' ? RENDERER_DIRECTORY : options.rendererDirectory,
         dataDirectory: options.dataDirectory === '' ? join(homedir(), '.local', 'share', 'npu-console') : options.dataDirectory,
-        assetsDirectory: ASSETS_DIRECTORY, backends: registry.names,
+        assetsDirectory: ASSETS_DIRECTORY, backends: registry.names, isAutoCompleteOff: options.disableAutoCompleteConfig,
         announceLink: hooks.announceLink ?? ((url) => { log.info(`Open the console at ${url}`) }),
       }))
     }

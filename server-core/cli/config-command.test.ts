@@ -46,6 +46,14 @@ describe('npu-console config check', () => {
     expect((await run(['check', '--syntax-only', repository.path])).code).toBe(0)
   })
 
+  it('judges as a server that does not complete configs, when asked to', async () => {
+    await using repository = await TemporaryRepository.create({ 'add/1/model.onnx': addModel(3), 'add/config.pbtxt': 'backend: "onnxruntime"\nmax_batch_size: 8\n' })
+    expect((await run(['check', repository.path])).code).toBe(0)
+    const { code, out } = await run(['check', '--disable-auto-complete-config', repository.path])
+    expect(code).toBe(1)
+    expect(out).toContain('[lists-must-be-written]')
+  })
+
   it('prints JSON with positions from 1 and edits', async () => {
     await using repository = await TemporaryRepository.create({ 'm.pbtxt': UNORDERED })
     const file = join(repository.path, 'm.pbtxt')
@@ -54,7 +62,7 @@ describe('npu-console config check', () => {
     const [finding, ...rest] = JSON.parse(out) as [Record<string, unknown>]
     expect(rest).toEqual([])
     expect(Object.keys(finding)).toEqual(['file', 'line', 'column', 'endLine', 'endColumn', 'severity', 'code', 'message', 'fixes'])
-    expect(finding).toMatchObject({ file, line: 3, endLine: 3, severity: 'warning', code: 'preferred-sizes-unsorted', fixes: [{ title: 'Sort: [ 4, 8 ]', edits: [{}] }] })
+    expect(finding).toMatchObject({ file, line: 3, endLine: 3, severity: 'warning', code: 'preferred-sizes-unsorted', fixes: [{ title: 'Sort: [ 4, 8 ]', edits: [{ length: 1, text: '4' }, { length: 1, text: '8' }] }] })
     expect((await run(['check', '--json', join(repository.path, 'm.pbtxt')], { LANG: 'zh_CN.UTF-8' })).out).toContain('排序：[ 4, 8 ]')
     await repository.write({ 'm.pbtxt': identityConfig() })
     expect((await run(['check', '--json', file])).out).toBe('[]')

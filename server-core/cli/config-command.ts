@@ -12,7 +12,7 @@ import { diffConfigs, explainConfig } from './config-explain.ts'
 import type { ConfigLanguage } from './config-explain.ts'
 import { contextOf, findConfigTargets, writeTarget } from './config-targets.ts'
 
-export const CONFIG_COMMAND_USAGE = `  config check [--json] [--syntax-only] [--fix] PATH...
+export const CONFIG_COMMAND_USAGE = `  config check [--json] [--syntax-only] [--fix] [--disable-auto-complete-config] PATH...
            say what is wrong with configs, and what repairs them
   config format [--check] PATH...
            indent and space configs; comments and order stay
@@ -69,7 +69,7 @@ interface Verb {
 }
 
 const VERBS: Readonly<Record<string, Verb>> = {
-  check: { options: { json: { type: 'boolean' }, 'syntax-only': { type: 'boolean' }, fix: { type: 'boolean' } }, run: check },
+  check: { options: { json: { type: 'boolean' }, 'syntax-only': { type: 'boolean' }, fix: { type: 'boolean' }, 'disable-auto-complete-config': { type: 'boolean' } }, run: check },
   format: { options: { check: { type: 'boolean' } }, run: format },
   generate: { options: { backend: { type: 'string' } }, run: generate },
   explain: { options: {}, run: explain },
@@ -111,7 +111,7 @@ async function check(call: Call): Promise<number> {
   let applied = 0
   const targets = await targetsOf(call)
   for (const target of targets) {
-    const context = await contextOf(target)
+    const context = await contextOf(target, { isAutoCompleteOff: values['disable-auto-complete-config'] === true })
     let diagnostics = checkConfig(target.text, context, options)
     if (values['fix'] === true && target.hash !== null) {
       const fixed = applyPreferredFixes(target.text, context, options)

@@ -59,8 +59,8 @@ async function readTarget(file: string, isInModel: boolean): Promise<ConfigTarge
 }
 
 /** What the config is judged against: its folder, this machine, and the backends of this server. */
-export async function contextOf(target: ConfigTarget): Promise<ConfigContext> {
-  const here = { machine: thisMachine(), backends: builtInBackends(new LogHub()).map(({ name }) => name) }
+export async function contextOf(target: ConfigTarget, options: { readonly isAutoCompleteOff: boolean }): Promise<ConfigContext> {
+  const here = { ...options, machine: thisMachine(), backends: builtInBackends(new LogHub()).map(({ name }) => name) }
   return target.modelDirectory === null ? { ...EMPTY_CONFIG_CONTEXT, ...here } : await readConfigContext(target.modelDirectory, here)
 }
 

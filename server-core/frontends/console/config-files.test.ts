@@ -35,6 +35,11 @@ describe('config of the console', () => {
     expect(opened).toMatchObject({ path, text: identityConfig(), context: { modelName: 'm', backends: ['identity'], versions: [{ version: 1 }] } })
   })
 
+  it('says that this server does not complete configs', async () => {
+    expect((await openConfig(context, 'm')).context).not.toHaveProperty('isAutoCompleteOff')
+    expect((await openConfig({ ...context, isAutoCompleteOff: true }, 'm')).context).toMatchObject({ isAutoCompleteOff: true })
+  })
+
   it('saves, keeps permissions, and the next load uses it', async () => {
     await chmod(path, 0o600)
     const { hash } = await openConfig(context, 'm')

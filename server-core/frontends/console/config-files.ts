@@ -14,13 +14,16 @@ export interface ConfigFilesContext {
   readonly server: InferenceServer
   readonly dataDirectory: string
   readonly backends: readonly string[]
+  readonly isAutoCompleteOff?: boolean
   readonly now: () => number
 }
 
-export async function openConfig({ server, backends }: ConfigFilesContext, name: string): Promise<ConfigFile> {
+export async function openConfig({ server, backends, isAutoCompleteOff = false }: ConfigFilesContext, name: string): Promise<ConfigFile> {
   const directory = server.modelDirectory(name)
   const path = join(directory, CONFIG_FILE_NAME)
-  const [{ text, hash }, context] = await Promise.all([readConfigFile(path), readConfigContext(directory, { repositoryPath: repositoryOf(server, name), machine: thisMachine(), backends })])
+  const [{ text, hash }, context] = await Promise.all([
+    readConfigFile(path), readConfigContext(directory, { repositoryPath: repositoryOf(server, name), machine: thisMachine(), backends, isAutoCompleteOff }),
+  ])
   return { path, text, hash, context }
 }
 

@@ -25,6 +25,8 @@ export interface ConsoleCommandContext {
   readonly assetsDirectory: string
   /** Names of the backends that models can ask for. */
   readonly backends: readonly string[]
+  /** The server runs with `--disable-auto-complete-config`. */
+  readonly isAutoCompleteOff?: boolean
 }
 
 /** The window that sent a command. */
@@ -45,7 +47,9 @@ const LOG_EXCERPT_ENTRIES = 100
 
 export function consoleCommandHandlers(context: ConsoleCommandContext): ConsoleCommandHandlers {
   const { server, status, logs } = context
-  const configs: ConfigFilesContext = { server, dataDirectory: context.dataDirectory, backends: context.backends, now: Date.now }
+  const configs: ConfigFilesContext = {
+    server, dataDirectory: context.dataDirectory, backends: context.backends, isAutoCompleteOff: context.isAutoCompleteOff === true, now: Date.now,
+  }
   const imports = new ModelImports(context)
   return {
     'server.status': () => status(),
