@@ -7,6 +7,7 @@ import { useConsole } from './console-store.ts'
 import { ConnectionBanner } from './frame/connection-banner.tsx'
 import { Dock } from './frame/dock.tsx'
 import { DropTarget } from './frame/drop-target.tsx'
+import { InstanceNotices } from './frame/instance-notices.tsx'
 import { PageBoundary } from './frame/page-boundary.tsx'
 import { Rail } from './frame/rail.tsx'
 import { RepositoryDialogs } from './frame/repository-dialogs.tsx'
@@ -59,6 +60,7 @@ function Frame() {
       </div>
       <ImportDialog />
       <RepositoryDialogs />
+      <InstanceNotices />
       <LiveRegions />
     </DropTarget>
   )

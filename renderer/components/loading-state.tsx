@@ -16,7 +16,8 @@ export function useStageWord(stage: LoadStage | null): string {
 /** Names the stage and, from the first second on, how long the load has taken. */
 export function LoadingState({ name, stage }: { readonly name: string; readonly stage: LoadStage | null }) {
   const word = useStageWord(stage)
-  const startedAt = useConsole((state) => state.loadStartedAt[name])
+  // A reload beside a version that serves is no state of its own: its stage tells since when.
+  const startedAt = useConsole((state) => state.loadStartedAt[name]) ?? stage?.startedAt
   const now = useNow()
   const seconds = startedAt === undefined ? 0 : Math.floor((now - startedAt) / 1000)
   return <span className="npu-loading" title={word}><StatePill kind="loading" text={word} {...(seconds >= 1 ? { suffix: `${seconds} s` } : {})} isPlain /></span>

@@ -5,7 +5,7 @@ import { traffic } from './sample-figures.ts'
 
 describe('traffic', () => {
   it('knows nothing without samples', () => {
-    expect(traffic([]).total).toEqual({ requestsPerSecond: null, p95Milliseconds: null, failures: null, requests: null, pending: null })
+    expect(traffic([]).total).toEqual({ requestsPerSecond: null, p95Milliseconds: null, failures: null, requests: null, pending: null, inFlight: null })
     expect(traffic([]).of('a').requestsPerSecond).toBeNull()
   })
 
@@ -31,6 +31,13 @@ describe('traffic', () => {
     const { total, of } = traffic([serverSample(1, [modelSample('a', { latency: { [bucket(2)]: 95 } }), modelSample('b', { latency: { [bucket(100)]: 900 } })]), serverSample(2, [modelSample('a', { version: '2', latency: { [bucket(50)]: 5 } })])])
     expect(of('a').p95Milliseconds).toBeLessThan(2.4)
     expect(total.p95Milliseconds).toBeGreaterThan(80)
+  })
+
+  it('tells the versions of a model apart', () => {
+    const { ofVersion } = traffic([serverSample(1, [modelSample('a', { success: 30, inFlight: 1 }), modelSample('a', { version: '2', success: 10, failure: 2, pending: 4 })])])
+    expect(ofVersion('a', '1')).toMatchObject({ requestsPerSecond: 30, inFlight: 1, pending: 0 })
+    expect(ofVersion('a', '2')).toMatchObject({ requestsPerSecond: 12, failures: 2, inFlight: 0, pending: 4 })
+    expect(ofVersion('a', '3')).toMatchObject({ requestsPerSecond: 0, pending: 0 })
   })
 
   it('takes what waits from the last second only', () => {

@@ -2,19 +2,21 @@
 import { Checkbox } from '@fluentui/react-components'
 import { useEffect, useRef } from 'react'
 import { useTranslation } from 'react-i18next'
-import type { LoadStage } from '../../../server-core/contract/repository.ts'
+import type { ModelSummary } from '../../../server-core/contract/repository.ts'
 import { Age } from '../../components/age.tsx'
 import { IconButton } from '../../components/icon-button.tsx'
-import { ChevronDownIcon, ChevronRightIcon, EditIcon, FileIcon, LoadIcon, TestIcon, UnloadIcon } from '../../components/icons.tsx'
+import { ChevronDownIcon, ChevronRightIcon, CloseIcon, EditIcon, FileIcon, LoadIcon, TestIcon, UnloadIcon } from '../../components/icons.tsx'
 import { LoadingState } from '../../components/loading-state.tsx'
+import { RestartPill } from '../../components/restart-pill.tsx'
 import { RunsOnBadge } from '../../components/runs-on-badge.tsx'
 import { StatePill } from '../../components/state-pill.tsx'
 import { formatBytes, formatCount, formatMilliseconds, formatRate, UNKNOWN } from '../../lib/format.ts'
+import { hasInstanceTrouble, instanceTally, nextRestart } from '../../lib/instance-state.ts'
 import { modelState, versionState } from '../../lib/model-state.ts'
 import type { TrafficFigures } from '../../lib/sample-figures.ts'
 import { navigate } from '../../router.ts'
 import type { ModelRow } from './model-rows.ts'
-import { loadModels, setExpanded, setSelected, unloadModels, useLoadAvailability } from './models-store.ts'
+import { cancelLoad, loadModels, setExpanded, setSelected, unloadModels, useLoadAvailability } from './models-store.ts'
 
 type RowOf<K extends ModelRow['kind']> = Extract<ModelRow, { kind: K }>
 
@@ -49,10 +51,12 @@ export function ModelCells({ row, figures, isSelected, tabIndex }: ModelCellsPro
         <Fold row={row} />
         <b className="npu-cut" title={model.name}>{model.name}</b>
       </div>
-      <div role="gridcell"><ModelStateCell name={model.name} stage={model.stage} state={state} /></div>
+      <div role="gridcell"><ModelStateCell model={model} /></div>
       <div role="gridcell" className="npu-secondary npu-cut">{model.backend === '' ? UNKNOWN : model.backend}</div>
       <div role="gridcell"><RunsOnBadge runsOn={model.runsOn} /></div>
-      <div role="gridcell" className="npu-right">{formatCount(model.instanceCount)}</div>
+      <div role="gridcell" className="npu-right" data-cell="instances"><InstanceCount model={model} /></div>
+      <div role="gridcell" className="npu-right" data-cell="pending">{formatCount(isServing ? figures.pending : null)}</div>
+      <div role="gridcell" className="npu-right" data-cell="in-flight">{formatCount(isServing ? figures.inFlight : null)}</div>
       <div role="gridcell" className="npu-right" data-cell="rate">{formatRate(isServing ? figures.requestsPerSecond : null)}</div>
       <div role="gridcell" className="npu-right">{formatMilliseconds(isServing ? figures.p95Milliseconds : null)}</div>
       <div role="gridcell" className={`npu-right${errors !== null && errors > 0 ? ' npu-is-failed npu-models-errors' : ''}`}>{formatCount(errors)}</div>
@@ -61,21 +65,35 @@ export function ModelCells({ row, figures, isSelected, tabIndex }: ModelCellsPro
   )
 }
 
-function ModelStateCell({ name, stage, state }: { readonly name: string; readonly stage: LoadStage | null; readonly state: ReturnType<typeof modelState> }) {
-  if (state === 'loading') return <LoadingState name={name} stage={stage} />
-  return <StatePill kind={state} isPlain />
+function ModelStateCell({ model }: { readonly model: ModelSummary }) {
+  const { t } = useTranslation('models')
+  const state = modelState(model)
+  if (state === 'loading' || model.stage !== null) return <LoadingState name={model.name} stage={model.stage} />
+  if (state !== 'degraded' || !hasInstanceTrouble(model)) return <StatePill kind={state} isPlain />
+  const tally = instanceTally(model)
+  const restart = nextRestart(tally)
+  return restart === null ? <StatePill kind={tally.running === 0 ? 'failed' : 'degraded'} text={t('instances.givenUp', { count: tally.givenUp.length })} isPlain /> : <RestartPill restart={restart} />
+}
+
+/** How many run; of how many, where that is not all. */
+function InstanceCount({ model }: { readonly model: ModelSummary }) {
+  const { t } = useTranslation('models')
+  const { running, total } = instanceTally(model)
+  if (model.instanceCount === null || running === total) return <>{formatCount(model.instanceCount)}</>
+  return <b className={running === 0 ? 'npu-is-failed' : 'npu-is-degraded'} title={t('instances.running', { running, count: total })}>{running}/{total}</b>
 }
 
 function RowActions({ name, state, tabIndex }: { readonly name: string; readonly state: ReturnType<typeof modelState>; readonly tabIndex: number }) {
   const { t } = useTranslation('models')
   const availability = useLoadAvailability()
   const isServing = state === 'ready' || state === 'degraded'
-  const isMoving = state === 'loading' || state === 'unloading'
+  const isMoving = state === 'unloading'
   const blocked = availability.canChange ? (isMoving ? t('blocked.moving') : undefined) : t(`blocked.${availability.reason}`)
   return (
     <>
-      {isServing
-        ? <IconButton isRowAction tabIndex={tabIndex} icon={<UnloadIcon />} label={t('action.unload', { name })} tooltip={t('tooltip.unload')} disabledReason={blocked} onClick={() => void unloadModels([name])} data-testid={`unload-${name}`} />
+      {state === 'loading'
+        ? <IconButton isRowAction tabIndex={tabIndex} icon={<CloseIcon />} label={t('action.cancel', { name })} tooltip={t('tooltip.cancel')} disabledReason={availability.canChange ? undefined : blocked} onClick={() => void cancelLoad(name)} data-testid={`cancel-${name}`} />
+        : isServing ? <IconButton isRowAction tabIndex={tabIndex} icon={<UnloadIcon />} label={t('action.unload', { name })} tooltip={t('tooltip.unload')} disabledReason={blocked} onClick={() => void unloadModels([name])} data-testid={`unload-${name}`} />
         : <IconButton isRowAction tabIndex={tabIndex} icon={<LoadIcon />} label={t('action.load', { name })} tooltip={t('tooltip.load')} disabledReason={blocked} onClick={() => void loadModels([name])} data-testid={`load-${name}`} />}
       <IconButton isRowAction tabIndex={tabIndex} icon={<TestIcon />} label={t('action.test', { name })} tooltip={t('tooltip.test')} disabledReason={isServing ? undefined : t('blocked.testNotReady')} onClick={() => navigate('models', name, 'test')} data-testid={`test-${name}`} />
       <IconButton isRowAction tabIndex={tabIndex} icon={<EditIcon />} label={t('action.config', { name })} tooltip={t('tooltip.config')} onClick={() => navigate('models', name, 'config')} data-testid={`config-${name}`} />

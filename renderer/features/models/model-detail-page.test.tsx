@@ -6,7 +6,7 @@ import type { ModelInstanceSummary } from '../../../server-core/contract/reposit
 import { consoleClient, ConsoleError } from '../../console-client.ts'
 import { initialConsoleState, useConsole } from '../../console-store.ts'
 import { useRoute } from '../../router.ts'
-import { loadStage, modelSummary, serverStatus, versionSummary } from '../../testing/models.ts'
+import { loadStage, modelSample, modelSummary, serverSample, serverStatus, versionSummary } from '../../testing/models.ts'
 import { render, type Rendered } from '../../testing/render.tsx'
 import ModelDetailPage from './model-detail-page.tsx'
 
@@ -49,13 +49,99 @@ describe('model page', () => {
 
   it('lists the instances of each serving version, with what is wrong', async () => {
     const instance = (name: string, part: Partial<ModelInstanceSummary> = {}): ModelInstanceSummary => ({ name, kind: 'KIND_CPU', isPassive: false, state: 'READY', reason: '', restart: null, ...part })
-    const instances = [instance('rec_0_0'), instance('rec_0_1', { state: 'RESTARTING', reason: 'the worker thread stopped' }), instance('rec_0_2', { state: 'FAILED', reason: 'no memory' }), instance('spare_0', { kind: 'KIND_MODEL', isPassive: true })]
+    const instances = [instance('rec_0_0'), instance('rec_0_1', { state: 'RESTARTING', reason: 'the worker thread stopped', restart: { attempt: 3, limit: 5, at: 0 } }), instance('rec_0_2', { state: 'FAILED', reason: 'no memory' }), instance('spare_0', { kind: 'KIND_MODEL', isPassive: true })]
     await show('summary', { ...loaded, summary: modelSummary('rec', { state: 'READY', versions: [versionSummary('3', { state: 'READY', instances }), versionSummary('2')] }) })
     const rows = [...page.container.querySelectorAll('[data-testid="instances"] tbody tr')].map((row) => [...row.querySelectorAll('td')].map((cell) => cell.textContent))
     expect(rows).toEqual([
-      ['rec_0_0', '3', 'CPU', 'Running', ''], ['rec_0_1', '3', 'CPU', 'Starts again', 'the worker thread stopped'], ['rec_0_2', '3', 'CPU', 'Given up', 'no memory'],
+      ['rec_0_0', '3', 'CPU', 'Running', ''], ['rec_0_1', '3', 'CPU', 'Restarting 3/5', 'the worker thread stopped'], ['rec_0_2', '3', 'CPU', 'Given up', 'no memory'],
       ['spare_0', '3', 'MODEL', 'Passive', ''],
     ])
+  })
+
+  it('says of each version its state, since when, why, and what it serves now', async () => {
+    const versions = [versionSummary('1', { state: 'READY', changedAt: Date.now() - 180_000 }), versionSummary('2', { state: 'UNAVAILABLE', reason: 'Internal: file is damaged', changedAt: Date.now() })]
+    await show('summary', { ...loaded, summary: modelSummary('rec', { state: 'READY', versions }) })
+    await act(async () => useConsole.setState({ samples: [serverSample(1, [modelSample('rec', { success: 30, pending: 4, inFlight: 2 })])] }))
+    const cells = (version: string) => [...page.container.querySelectorAll(`[data-testid="versions"] [data-version="${version}"] td`)].slice(0, 7).map((cell) => cell.textContent)
+    expect(cells('1')).toEqual(['1', 'Ready', '3 minutes ago', '30.0', '—', '4', '2'])
+    expect(cells('2')).toEqual(['2', 'Failed', 'just now', '—', '—', '—', '—'])
+    expect(page.container.querySelector('[data-testid="versions"]')?.textContent).toContain('Internal: file is damaged')
+  })
+
+  it('shows how long the stage of a running load takes and cancels it, but not where a version serves', async () => {
+    const stage = loadStage('warmingUp', { version: '1', startedAt: Date.now() - 7500 })
+    await show('summary', { ...loaded, summary: modelSummary('rec', { state: 'LOADING', stage }), metadata: null, config: null })
+    expect(page.container.querySelector('[data-testid="stage-time"]')?.textContent).toMatch(/^[78] s$/)
+    await act(async () => button('cancel-load')?.click())
+    expect(command).toHaveBeenCalledWith('model.unload', { name: 'rec' })
+    await act(async () => useConsole.setState({ models: [modelSummary('rec', { state: 'READY', stage })] }))
+    expect(page.container.querySelector('[data-testid="running-load"]')).not.toBeNull()
+    expect(button('cancel-load')).toBeNull()
+  })
+
+  it('lists how long each part of the last load took', async () => {
+    const lastLoad = { outcome: 'loaded', startedAt: 1000, endedAt: 3000, stages: [{ kind: 'readingConfig', version: '', startedAt: 1000, instanceCount: 0, milliseconds: 4 }, { kind: 'creatingInstance', version: '1', startedAt: 1010, instanceCount: 2, milliseconds: 1900 }] } as const
+    await show('summary', { ...loaded, summary: modelSummary('rec', { state: 'READY', lastLoad }) })
+    const rows = [...page.container.querySelectorAll('[data-testid="last-load"] tr')].map((row) => row.textContent)
+    expect(rows).toEqual(['Reading config4.0 ms', 'Creating instances · version 11\u2009900 ms'])
+  })
+
+  describe('traffic', () => {
+    const two = (part: Parameters<typeof modelSummary>[1] = {}) => modelSummary('rec', { state: 'READY', versions: [versionSummary('1', { state: 'READY' }), versionSummary('2', { state: 'READY' })], ...part })
+    const split = { version: '2', percent: 30, baseVersion: '1', versionRequests: 3, baseRequests: 7 }
+    const sent = () => command.mock.calls.filter(([name]) => name === 'model.traffic').map(([, args]) => (args as { split: unknown }).split)
+    const type = (id: string, value: string) => act(async () => {
+      const input = page.container.querySelector<HTMLInputElement>(`[data-testid="${id}"]`)
+      Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value')?.set?.call(input, value)
+      input?.dispatchEvent(new Event('input', { bubbles: true }))
+      input?.dispatchEvent(new Event('change', { bubbles: true }))
+    })
+
+    it('cannot be split between one version', async () => {
+      await show('summary')
+      expect(page.container.querySelector('[data-testid="traffic"]')).toBeNull()
+    })
+
+    it('begins as it is: all to the highest version', async () => {
+      await show('summary', { ...loaded, summary: two() })
+      expect(text()).toContain('all to version 2, the highest that is ready')
+      await act(async () => button('traffic-begin')?.click())
+      expect(sent()).toEqual([{ version: '2', percent: 100 }])
+    })
+
+    it('follows slider and field at once, what is overtaken left out, and ends', async () => {
+      const answers: (() => void)[] = []
+      await show('summary', { ...loaded, summary: two({ traffic: split }) })
+      command.mockImplementation(((name: string) => (name === 'model.detail' ? answer() : new Promise<void>((resolve) => { answers.push(resolve) }))) as never)
+      for (const value of ['40', '55', '70']) await type('traffic-slider', value)
+      expect(sent()).toEqual([{ version: '2', percent: 40 }])
+      expect(text()).toContain('70 % to version 2, the rest to version 1')
+      await act(async () => answers.shift()?.())
+      expect(sent()).toEqual([{ version: '2', percent: 40 }, { version: '2', percent: 70 }])
+      await act(async () => answers.shift()?.())
+      await type('traffic-percent', '12.5')
+      await act(async () => page.container.querySelector<HTMLInputElement>('[data-testid="traffic-percent"]')?.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true })))
+      expect(sent().at(-1)).toEqual({ version: '2', percent: 12.5 })
+      await act(async () => answers.shift()?.())
+      await act(async () => button('traffic-end')?.click())
+      expect(sent().at(-1)).toBeNull()
+    })
+
+    it('is measured beside what was asked for', async () => {
+      await show('summary', { ...loaded, summary: two({ traffic: split }) }, 'zh-CN')
+      expect(page.container.querySelector('[data-testid="traffic-measured"]')?.textContent).toContain('版本 2 实得 —')
+      await act(async () => useConsole.setState({ samples: [serverSample(1, [modelSample('rec', { success: 15 }), modelSample('rec', { version: '2', success: 5 })])] }))
+      const measured = [...page.container.querySelectorAll('[data-testid="traffic-measured"] [data-version]')].map((entry) => entry.textContent)
+      expect(measured).toEqual(['版本 2 实得 25 % 每秒 5.0', '版本 1 实得 75 % 每秒 15.0'])
+    })
+
+    it('says why a share was refused, and goes back to what holds', async () => {
+      await show('summary', { ...loaded, summary: two({ traffic: split }) })
+      command.mockImplementation(((name: string) => (name === 'model.detail' ? answer() : Promise.reject(new ConsoleError('UNAVAILABLE', 'version 2 is its only ready version')))) as never)
+      await type('traffic-slider', '80')
+      expect(page.container.querySelector('[role="alert"]')?.textContent).toContain('version 2 is its only ready version')
+      expect(text()).toContain('30 % to version 2')
+    })
   })
 
   it('speaks Chinese', async () => {

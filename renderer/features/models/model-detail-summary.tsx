@@ -1,14 +1,18 @@
-/** What the model takes and gives, which versions there are, and how it is served, in words. */
+/** A model at a glance: what is wrong, its versions and their traffic, its instances and loads, what it takes and gives, and how it is served, in words. */
 import { useTranslation } from 'react-i18next'
 import type { ModelDetail } from '../../../server-core/contract/console-api.ts'
 import type { ModelConfig } from '../../../server-core/contract/model-config.ts'
-import type { ModelInstanceState } from '../../../server-core/contract/repository.ts'
 import type { TensorMetadata } from '../../../server-core/contract/inference.ts'
 import { Card } from '../../components/card.tsx'
-import { StatePill, type StateKind } from '../../components/state-pill.tsx'
-import { formatBytes, formatCount, formatDate, formatShape, UNKNOWN } from '../../lib/format.ts'
-import { failureReason, modelState, versionState } from '../../lib/model-state.ts'
+import { formatCount, formatShape, UNKNOWN } from '../../lib/format.ts'
+import { hasInstanceTrouble } from '../../lib/instance-state.ts'
+import { failureReason, modelState } from '../../lib/model-state.ts'
 import { FailureCard } from './failure-card.tsx'
+import { InstanceTrouble } from './instance-trouble.tsx'
+import { InstancesCard } from './instances-card.tsx'
+import { LoadCard } from './load-card.tsx'
+import { TrafficCard } from './traffic-card.tsx'
+import { VersionsCard } from './versions-card.tsx'
 
 export function ModelDetailSummary({ detail }: { readonly detail: ModelDetail }) {
   const { t } = useTranslation('model-detail')
@@ -17,12 +21,16 @@ export function ModelDetailSummary({ detail }: { readonly detail: ModelDetail })
   return (
     <div className="npu-detail-grid">
       <div className="npu-column npu-detail-stack">
-        {hasFailed && <Card title={t('failure')}><FailureCard model={summary} /></Card>}
+        {hasInstanceTrouble(summary) ? <InstanceTrouble model={summary} isCard /> : hasFailed && <Card title={t('failure')}><FailureCard model={summary} /></Card>}
+        <VersionsCard model={summary} />
+        <TrafficCard model={summary} />
+        <InstancesCard model={summary} />
         <SignatureCard detail={detail} />
-        <VersionsCard detail={detail} />
-        <InstancesCard detail={detail} />
       </div>
-      <ServingCard detail={detail} />
+      <div className="npu-column npu-detail-stack">
+        <LoadCard model={summary} />
+        <ServingCard detail={detail} />
+      </div>
     </div>
   )
 }
@@ -48,55 +56,12 @@ function SignatureCard({ detail }: { readonly detail: ModelDetail }) {
   )
 }
 
-function VersionsCard({ detail }: { readonly detail: ModelDetail }) {
-  const { t } = useTranslation('model-detail')
-  const versions = [...detail.summary.versions].sort((a, b) => Number(b.version) - Number(a.version))
-  return (
-    <Card title={t('versions.title')} note={formatCount(versions.length)} isFlush>
-      <div className="npu-scroll-x"><table className="npu-table">
-        <thead><tr><th scope="col">{t('versions.version')}</th><th scope="col">{t('versions.state')}</th><th scope="col">{t('versions.files')}</th><th scope="col" className="npu-right">{t('versions.size')}</th><th scope="col" className="npu-right">{t('versions.changed')}</th></tr></thead>
-        <tbody>{versions.map((version) => (
-          <tr key={version.version}>
-            <td><b>{version.version}</b></td><td><StatePill kind={versionState(version)} isPlain /></td>
-            <td className="npu-mono">{version.files.map((file) => file.path.replace(/^[^/]+\//, '')).join(', ')}</td>
-            <td className="npu-right">{version.files.length === 0 ? UNKNOWN : formatBytes(version.files.reduce((sum, file) => sum + file.byteSize, 0))}</td>
-            <td className="npu-right">{version.files.length === 0 ? UNKNOWN : formatDate(Math.max(...version.files.map((file) => file.modifiedAt)))}</td>
-          </tr>
-        ))}</tbody>
-      </table></div>
-    </Card>
-  )
-}
-
-const INSTANCE_STATES: Readonly<Record<ModelInstanceState, StateKind>> = { STARTING: 'loading', READY: 'ready', RESTARTING: 'degraded', FAILED: 'failed', STOPPED: 'unloading' }
-
-/** The running copies of the serving versions, and what is wrong with them. */
-function InstancesCard({ detail }: { readonly detail: ModelDetail }) {
-  const { t } = useTranslation('model-detail')
-  const rows = detail.summary.versions.flatMap(({ version, instances }) => instances.map((instance) => ({ version, instance })))
-  if (rows.length === 0) return null
-  return (
-    <Card title={t('instances.title')} note={formatCount(rows.length)} isFlush>
-      <div className="npu-scroll-x"><table className="npu-table" data-testid="instances">
-        <thead><tr><th scope="col">{t('instances.name')}</th><th scope="col">{t('instances.version')}</th><th scope="col">{t('instances.kind')}</th><th scope="col">{t('instances.state')}</th><th scope="col" className="npu-grow-cell">{t('instances.reason')}</th></tr></thead>
-        <tbody>{rows.map(({ version, instance }, index) => (
-          <tr key={`${version}/${index}`}>
-            <td className="npu-mono">{instance.name}</td><td>{version}</td><td className="npu-mono">{instance.kind.replace('KIND_', '')}</td>
-            <td><StatePill kind={INSTANCE_STATES[instance.state]} text={t(instance.isPassive && instance.state === 'READY' ? 'instances.passive' : `instances.of.${instance.state}`)} isPlain /></td>
-            <td className="npu-break">{instance.reason}</td>
-          </tr>
-        ))}</tbody>
-      </table></div>
-    </Card>
-  )
-}
-
 function ServingCard({ detail }: { readonly detail: ModelDetail }) {
   const { t } = useTranslation('model-detail')
   const { summary, config } = detail
   const parameters = Object.entries(config?.parameters ?? {})
   return (
-    <Card title={t('serving.title')} className="npu-detail-serving">
+    <Card title={t('serving.title')}>
       <dl className="npu-facts">
         <Fact name={t('facts.backend')}><span className="npu-mono">{summary.backend || UNKNOWN}</span></Fact>
         <Fact name={t('facts.runsOn')}>{summary.runsOn ?? UNKNOWN}</Fact>

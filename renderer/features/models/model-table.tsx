@@ -87,6 +87,8 @@ export function ModelTable({ rows, paneModel }: { readonly rows: readonly ModelR
           <div role="columnheader">{t('table.backend')}</div>
           <div role="columnheader">{t('table.runsOn')}</div>
           <div role="columnheader" className="npu-right" title={t('table.instancesHint')}>{t('table.instances')}</div>
+          <div role="columnheader" className="npu-right" title={t('table.pendingHint')}>{t('table.pending')}</div>
+          <div role="columnheader" className="npu-right" title={t('table.inFlightHint')}>{t('table.inFlight')}</div>
           <div role="columnheader" className="npu-right" title={t('table.rateHint')}>{t('table.rate')}</div>
           <div role="columnheader" className="npu-right" title={t('table.p95Hint')}>p95</div>
           <div role="columnheader" className="npu-right" title={t('table.errorsHint')}>{t('table.errors')}</div>

@@ -1,8 +1,9 @@
 import { act } from 'react'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { ModelInstanceSummary } from '../../../server-core/contract/repository.ts'
 import { consoleClient, ConsoleError } from '../../console-client.ts'
 import { initialConsoleState, useConsole } from '../../console-store.ts'
-import { loadStage, modelSample, modelSummary, serverSample, serverStatus } from '../../testing/models.ts'
+import { loadStage, modelSample, modelSummary, serverSample, serverStatus, versionSummary } from '../../testing/models.ts'
 import { press, render } from '../../testing/render.tsx'
 import type { Rendered } from '../../testing/render.tsx'
 import ModelsPage from './models-page.tsx'
@@ -19,7 +20,7 @@ describe('models page', () => {
     useConsole.setState({
       ...initialConsoleState, connection: 'open', status: serverStatus(part),
       models: [modelSummary('det', { state: 'UNAVAILABLE', reason: FAILURE }), modelSummary('rec', { state: 'READY' }), modelSummary('vad')],
-      samples: [serverSample(1, [modelSample('rec', { success: 20, failure: 2 })])],
+      samples: [serverSample(1, [modelSample('rec', { success: 20, failure: 2, pending: 3, inFlight: 2 })])],
     }, true)
     page = await render(<ModelsPage />, language)
   }
@@ -38,9 +39,9 @@ describe('models page', () => {
     await show()
     const rows = [...page.container.querySelectorAll<HTMLElement>('[data-row]')]
     expect(rows.map((entry) => entry.dataset['row'])).toEqual(['det', 'rec', 'vad'])
-    const cells = (name: string) => [...(row(name)?.querySelectorAll('[role="gridcell"]') ?? [])].slice(4, 8).map((cell) => cell.textContent)
-    expect(cells('rec')).toEqual(['1', '22.0', '—', '2'])
-    expect(cells('vad')).toEqual(['—', '—', '—', '—'])
+    const cells = (name: string) => [...(row(name)?.querySelectorAll('[role="gridcell"]') ?? [])].slice(4, 10).map((cell) => cell.textContent)
+    expect(cells('rec')).toEqual(['1', '3', '2', '22.0', '—', '2'])
+    expect(cells('vad')).toEqual(['—', '—', '—', '—', '—', '—'])
   })
 
   it('is walked, unfolded and selected with the keyboard alone', async () => {
@@ -138,6 +139,58 @@ describe('models page', () => {
     command.mockImplementation((...[name]) => (name === 'model.unload' ? Promise.reject(new ConsoleError('UNAVAILABLE', 'busy')) : new Promise(() => {})))
     await act(async () => button('unload-rec')?.click())
     expect(page.container.querySelector('[role="alert"]')?.textContent).toContain('“rec” was not unloaded.')
+  })
+
+  describe('instances that died', () => {
+    const at = Date.now() + 600_000
+    const instance = (name: string, part: Partial<ModelInstanceSummary> = {}): ModelInstanceSummary => ({ name, kind: 'KIND_CPU', isPassive: false, state: 'READY', reason: '', restart: null, ...part })
+    const put = (instances: readonly ModelInstanceSummary[], reason: string) => act(async () => useConsole.setState((state) => ({
+      models: (state.models ?? []).filter(({ name }) => name !== 'det').map((model) => (model.name === 'rec' ? modelSummary('rec', { state: 'READY', reason, instanceCount: instances.filter((entry) => entry.state === 'READY').length, versions: [versionSummary('1', { state: 'READY', reason, instances })] }) : model)),
+    })))
+
+    it('show on the row with the attempt that comes, and in the pane with their reason, until they run again', async () => {
+      await show()
+      await put([instance('rec_0_0'), instance('rec_0_1', { state: 'RESTARTING', reason: 'the worker thread ended', restart: { attempt: 2, limit: 5, at } })], '1 of 2 instances start again: the worker thread ended')
+      await act(async () => row('rec')?.click())
+      expect(row('rec')?.textContent).toMatch(/Restart 2\/5(5\d\d|600) s/)
+      expect(row('rec')?.querySelector('[data-cell="instances"]')?.textContent).toBe('1/2')
+      const pane = page.container.querySelector('[data-region="pane"]')
+      expect(pane?.querySelector('h3')?.textContent).toBe('1 of 2 instances run: the model serves, more slowly.')
+      expect(pane?.textContent).toContain('the worker thread ended')
+      expect(pane?.textContent).not.toContain('did not load')
+      await put([instance('rec_0_0'), instance('rec_0_1')], '')
+      expect(row('rec')?.textContent).toContain('Ready')
+      expect(row('rec')?.querySelector('[data-cell="instances"]')?.textContent).toBe('2')
+    })
+
+    it('that were given up are said to be, and are had again by a load', async () => {
+      await show({}, 'zh-CN')
+      await put([instance('rec_0_0', { state: 'FAILED', reason: 'no memory' })], '1 of 1 instances were given up; load the model again: no memory')
+      await act(async () => row('rec')?.click())
+      expect(row('rec')?.textContent).toContain('已放弃 1 个')
+      expect(page.container.querySelector('[data-testid="instance-trouble"] h3')?.textContent).toBe('没有实例在运行：模型现在不答复请求。')
+      await act(async () => button('trouble-reload')?.click())
+      expect(command).toHaveBeenCalledWith('model.load', { name: 'rec' })
+    })
+  })
+
+  it('cancels a load from its row, and takes its end for no failure', async () => {
+    await show()
+    let fail = (_error: Error) => {}
+    command.mockImplementation(((name: string) => (name === 'model.load' ? new Promise((_resolve, reject) => { fail = reject }) : Promise.resolve())) as never)
+    await act(async () => button('load-vad')?.click())
+    await act(async () => useConsole.setState((state) => ({ models: (state.models ?? []).map((model) => (model.name === 'vad' ? modelSummary('vad', { state: 'LOADING', stage: loadStage('creatingInstance') }) : model)) })))
+    await act(async () => button('cancel-vad')?.click())
+    expect(command).toHaveBeenCalledWith('model.unload', { name: 'vad' })
+    await act(async () => {
+      useConsole.setState((state) => ({ models: (state.models ?? []).map((model) => (model.name === 'vad' ? modelSummary('vad', { state: 'UNAVAILABLE', reason: 'unloaded' }) : model)) }))
+      fail(new ConsoleError('INVALID_ARG', "load failed for model 'vad': Newer operation has been applied to the model lifecycle, current load operation is out-dated."))
+    })
+    expect(page.container.querySelector('[role="alert"]')).toBeNull()
+    // The next one counts again.
+    await act(async () => button('load-vad')?.click())
+    await act(async () => fail(new ConsoleError('INTERNAL', 'no such thing')))
+    expect(page.container.querySelector('[role="alert"]')?.textContent).toContain('no such thing')
   })
 
   it('disables loading in poll mode and says why, on the page and on the button', async () => {

@@ -26,9 +26,11 @@ interface ModelsView {
   /** The model last retried: its side pane stays while it loads, and says so when it serves. */
   readonly retried: string | null
   readonly failures: readonly ActionFailure[]
+  /** Models whose last load was cancelled here: how that ends is no failure. */
+  readonly cancelled: ReadonlySet<string>
 }
 
-export const useModelsView = create<ModelsView>()(() => ({ filter: 'all', text: '', expanded: new Set(), selected: new Set(), cursor: null, isPaneClosed: false, retried: null, failures: [] }))
+export const useModelsView = create<ModelsView>()(() => ({ filter: 'all', text: '', expanded: new Set(), selected: new Set(), cursor: null, isPaneClosed: false, retried: null, failures: [], cancelled: new Set() }))
 
 export function setFilter(filter: StateFilter): void {
   useModelsView.setState({ filter })
@@ -79,6 +81,12 @@ export async function unloadModels(names: readonly string[]): Promise<void> {
   await Promise.all(names.map((name) => attempt('unload', name, () => command('model.unload', { name }))))
 }
 
+/** Ends a load that goes on. The engine knows no other word for it than unload; only for a model of which nothing serves yet. */
+export async function cancelLoad(name: string): Promise<void> {
+  useModelsView.setState((state) => ({ cancelled: withMember(state.cancelled, name, true) }))
+  await attempt('unload', name, () => command('model.unload', { name }))
+}
+
 export async function rescan(): Promise<void> {
   await attempt('rescan', '', async () => {
     const models = await command('repository.rescan')
@@ -87,10 +95,13 @@ export async function rescan(): Promise<void> {
 }
 
 async function attempt(action: ActionFailure['action'], model: string, run: () => Promise<unknown>): Promise<void> {
-  useModelsView.setState((state) => ({ failures: state.failures.filter((failure) => failure.model !== model || failure.action !== action) }))
+  useModelsView.setState((state) => ({
+    failures: state.failures.filter((failure) => failure.model !== model || failure.action !== action), ...(action === 'load' ? { cancelled: withMember(state.cancelled, model, false) } : {}),
+  }))
   try {
     await run()
   } catch (error) {
+    if (action === 'load' && useModelsView.getState().cancelled.has(model)) return
     const summary = useConsole.getState().models?.find((entry) => entry.name === model)
     const showsItself = action === 'load' && summary !== undefined && ['failed', 'degraded'].includes(modelState(summary))
     if (showsItself) return

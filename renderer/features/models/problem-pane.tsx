@@ -7,9 +7,11 @@ import { CloseIcon, TestIcon } from '../../components/icons.tsx'
 import { IconButton } from '../../components/icon-button.tsx'
 import { LoadingState } from '../../components/loading-state.tsx'
 import { StatePill } from '../../components/state-pill.tsx'
+import { hasInstanceTrouble } from '../../lib/instance-state.ts'
 import { modelState, readyVersions } from '../../lib/model-state.ts'
 import { navigate } from '../../router.ts'
 import { FailureCard } from './failure-card.tsx'
+import { InstanceTrouble } from './instance-trouble.tsx'
 import { focusCurrentRow } from './model-table.tsx'
 import { closePane } from './models-store.ts'
 
@@ -32,7 +34,7 @@ export function ProblemPane({ model }: { readonly model: ModelSummary }) {
         <IconButton icon={<CloseIcon />} label={t('common:close')} shortcut="Esc" onClick={closePane} />
       </div>
       <div className="npu-models-pane-body">
-        {state === 'failed' || state === 'degraded' ? <FailureCard key={model.name} model={model} />
+        {hasInstanceTrouble(model) ? <InstanceTrouble model={model} /> : state === 'failed' || state === 'degraded' ? <FailureCard key={model.name} model={model} />
           : state === 'ready' ? <Serves model={model} />
             : state === 'loading' ? <LoadingState name={model.name} stage={model.stage} /> : null}
       </div>
