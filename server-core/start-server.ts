@@ -17,6 +17,8 @@ import type { ServerOptions } from './options.ts'
 import { findPortOwner } from './port-owner.ts'
 import { ServerError, toServerError } from './server-error.ts'
 import { textTable } from './text-table.ts'
+import { Devices } from './telemetry/devices.ts'
+import { thisMachine } from './telemetry/doctor/machine.ts'
 import { TritonInferenceServer } from './triton-inference-server.ts'
 
 export interface RunningServer {
@@ -53,10 +55,14 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
   logs.verboseLevel = options.logVerbose
   const log = logs.logger('start-server')
   const registry = new BackendRegistry(builtInBackends(logs), options, logs)
-  const server = new TritonInferenceServer({ options, registry, clock: systemClock, logs })
+  const devices: Devices = new Devices({
+    clock: systemClock, logs, machine: thisMachine(process.env, onnxRuntimeVersion()), processId: process.pid, modelSummaries: () => server.modelSummaries(),
+  })
+  const server: TritonInferenceServer = new TritonInferenceServer({ options, registry, clock: systemClock, logs, npus: () => devices.samples() })
+  server.subscribe({ modelChanged: (summary) => { devices.modelChanged(summary) } })
   const frontends = new Map<FrontendName, Frontend>()
   const addresses: Record<FrontendName, ListeningAddress | null> = { http: null, grpc: null, metrics: null, console: null }
-  const status = statusReader(options, server, addresses)
+  const status = statusReader(options, server, addresses, devices)
 
   const open = async (name: FrontendName, service: string, start: () => Promise<Frontend>) => {
     const frontend = await start().catch(withPortOwner)
@@ -74,6 +80,7 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
     }
   }
   const stop = async () => {
+    devices.stop()
     server.interruptLoads()
     const deadline = Date.now() + options.exitTimeoutSeconds * 1000
     const remainingSeconds = () => Math.max(0, (deadline - Date.now()) / 1000)
@@ -92,6 +99,7 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
   })
   stopRequested.catch(() => {})
 
+  devices.start()
   try {
     if (options.console) {
       const { startConsoleFrontend } = await import('./frontends/console/console-frontend.ts')
@@ -101,6 +109,7 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
         rendererDirectory: options.rendererDirectory === '' ? RENDERER_DIRECTORY : options.rendererDirectory,
         dataDirectory: options.dataDirectory === '' ? join(homedir(), '.local', 'share', 'npu-console') : options.dataDirectory,
         assetsDirectory: ASSETS_DIRECTORY, backends: registry.names, isAutoCompleteOff: options.disableAutoCompleteConfig,
+        devices,
         announceLink: hooks.announceLink ?? ((url) => { log.info(`Open the console at ${url}`) }),
       }))
     }
@@ -114,7 +123,7 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
       await open('grpc', 'GRPCInferenceService', () => startGrpcFrontend({ ...common('grpc'), protoDirectory: PROTO_DIRECTORY }))
     }
     if (options.allowHttp) await open('http', 'HTTPService', () => startHttpFrontend(common('http')))
-    if (options.allowMetrics) await open('metrics', 'Metrics Service', () => startMetricsFrontend({ ...common('metrics'), intervalMilliseconds: options.metricsIntervalMilliseconds }))
+    if (options.allowMetrics) await open('metrics', 'Metrics Service', () => startMetricsFrontend({ ...common('metrics'), intervalMilliseconds: options.metricsIntervalMilliseconds, devices }))
   } catch (error) {
     if (error === interrupted) {
       await stop()
@@ -126,7 +135,7 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
   return { server, logs, addresses, status, stop }
 }
 
-function statusReader(options: ServerOptions, server: InferenceServer, addresses: ListeningAddresses): () => ServerStatus {
+function statusReader(options: ServerOptions, server: InferenceServer, addresses: ListeningAddresses, devices: Devices): () => ServerStatus {
   const instanceId = randomUUID()
   const startedAt = Date.now()
   const runtimeVersion = onnxRuntimeVersion()
@@ -145,7 +154,7 @@ function statusReader(options: ServerOptions, server: InferenceServer, addresses
     platform: `${process.platform}-${process.arch}`,
     cpuCount: availableParallelism(),
     totalMemoryBytes: totalmem(),
-    npuCount: null,
+    npuCount: devices.count,
   })
 }
 

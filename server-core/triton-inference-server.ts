@@ -4,7 +4,7 @@ import type { EnsembleGraph } from './contract/ensemble.ts'
 import type { InferenceRequest, ModelMetadata, ServerMetadata } from './contract/inference.ts'
 import type { ModelConfig } from './contract/model-config.ts'
 import type { ModelControlMode, ModelIndexEntry, ModelSummary, TrafficSplit, TrafficSplitSettings } from './contract/repository.ts'
-import type { ModelStatisticsEntry, ServerSample } from './contract/statistics.ts'
+import type { ModelStatisticsEntry, NpuSample, ServerSample } from './contract/statistics.ts'
 import type {
   InferenceCall, InferenceResult, InferenceServer, InferenceServerListener, InferenceStreamHandlers, LoadParameters, ModelMetricsSnapshot,
 } from './inference-server.ts'
@@ -30,6 +30,8 @@ export interface TritonInferenceServerOptions {
   readonly registry: BackendRegistry
   readonly clock: Clock
   readonly logs: LogHub
+  /** The cards as they are known now, for the samples; null, or absent: no NPU found. */
+  readonly npus?: () => readonly NpuSample[] | null
 }
 
 /** The Triton release whose protocol and behaviour this server follows; clients read it from the server metadata. */
@@ -58,14 +60,16 @@ export class TritonInferenceServer implements InferenceServer {
   #state: InferenceServer['state'] = 'STARTING'
   #stopped: Promise<void> | null = null
 
-  constructor({ options, registry, clock, logs }: TritonInferenceServerOptions) {
+  constructor({ options, registry, clock, logs, npus }: TritonInferenceServerOptions) {
     this.controlMode = options.modelControlMode
     this.#options = options
     this.#registry = registry
     this.#clock = clock
     this.#log = logs.logger('server')
     this.#repositoryLog = logs.logger('model-repository')
-    this.#sampler = new ServerSampler({ clock, onSample: (sample) => { this.#notify((listener) => listener.sampled?.(sample)) } })
+    this.#sampler = new ServerSampler({
+      clock, onSample: (sample) => { this.#notify((listener) => listener.sampled?.(sample)) }, ...(npus === undefined ? {} : { npus }),
+    })
     const cacheByteSize = responseCacheByteSize(options)
     this.#lifecycle = new ModelLifecycle({
       repository: new ModelRepository(options.modelRepositories, this.#repositoryLog),

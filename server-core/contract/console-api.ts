@@ -9,6 +9,7 @@
  * bigint values travel as `{ "$bigint": "123" }`. See `console-codec.ts`, used by both sides.
  */
 import type { ConfigContext } from './config-language.ts'
+import type { DevicesReport, DoctorReport } from './devices.ts'
 import type { EnsembleGraph } from './ensemble.ts'
 import type { ErrorValue } from './errors.ts'
 import type { InferenceRequest, InferenceResponse, ModelMetadata } from './inference.ts'
@@ -247,6 +248,10 @@ export interface ConsoleCommands {
   'config.drift': (args: { name: string }) => ConfigDrift
   /** Samples of the last `seconds` seconds (at most an hour), oldest first. */
   'statistics.history': (args: { seconds: number }) => readonly ServerSample[]
+  /** The cards, their ids, and who uses them. */
+  'devices.report': () => DevicesReport
+  /** Checks the machine now; takes up to some seconds. */
+  'doctor.run': () => DoctorReport
   'log.recent': (args: { count: number }) => readonly LogEntry[]
 }
 
@@ -256,6 +261,8 @@ export interface ConsoleEvents {
   'model.changed': ModelSummary
   'model.removed': { readonly name: string }
   'statistics.sample': ServerSample
+  /** Cards, processes or the memory of models changed; live figures come with the samples. */
+  'devices.changed': DevicesReport
   /** Batched, at most every 100 ms. */
   'log.appended': readonly LogEntry[]
   /** To the window that imports only; at most every 100 ms. */

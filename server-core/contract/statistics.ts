@@ -139,13 +139,29 @@ export interface ServerSample {
   readonly npus: readonly NpuSample[] | null
 }
 
-/** One card in one second; null: not reported. */
+export type NpuHealth = 'ok' | 'warning' | 'alarm' | 'critical'
+
+/** One card (chip) in one second; null: not reported, or what is known is too old to stand for this second. */
 export interface NpuSample {
+  /** Logical id, before `ASCEND_RT_VISIBLE_DEVICES`; where the driver does not tell it, the card's place in the driver's list. */
   readonly card: number
+  /** As the driver names it: `310P3`, `910B3`. */
   readonly chip: string
   readonly aiCorePercent: number | null
+  readonly vectorCorePercent: number | null
+  readonly cubeCorePercent: number | null
+  /** Card memory: HBM where the chip has it, else its DDR. */
   readonly memoryUsedBytes: number | null
   readonly memoryTotalBytes: number | null
   readonly temperatureCelsius: number | null
   readonly powerWatts: number | null
+  readonly health: NpuHealth | null
+  /** Empty: the driver says that there are none. */
+  readonly errorCodes: readonly string[] | null
+  /** When the driver was asked, milliseconds since the epoch. */
+  readonly readAt: number
+  /** The same for vector core, cube core and error codes, which are asked for less often: the oldest of those reported; null: none is. */
+  readonly detailsReadAt: number | null
+  /** The values come from the simulated NPU. */
+  readonly isSimulated: boolean
 }

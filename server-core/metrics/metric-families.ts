@@ -108,7 +108,7 @@ function gauge(name: string, help: string, value: number | null): string {
   return value === null ? '' : `${header(name, 'gauge', help)}${name} ${printedValue(value)}\n`
 }
 
-function header(name: string, type: string, help: string): string {
+export function header(name: string, type: string, help: string): string {
   return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`
 }
 
@@ -118,7 +118,7 @@ function modelLabels(model: ModelMetricsSnapshot): Record<string, string> {
 }
 
 /** `{a="1",b="2"}`, sorted by name. */
-function labels(values: Readonly<Record<string, string>>): string {
+export function labels(values: Readonly<Record<string, string>>): string {
   const names = Object.keys(values).sort((a, b) => (a < b ? -1 : 1))
   return `{${names.map((name) => `${name}="${escaped(values[name] ?? '')}"`).join(',')}}`
 }
@@ -127,7 +127,7 @@ function escaped(value: string): string {
   return value.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"')
 }
 
-function printedValue(value: number): string {
+export function printedValue(value: number): string {
   if (Number.isNaN(value)) return 'Nan'
   if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf'
   return String(value)

@@ -33,6 +33,16 @@ describe('ServerSampler', () => {
     expect(samples[1]).toMatchObject({ processCpuCores: 1.5, processResidentBytes: 5000, npus: null })
   })
 
+  it('takes the cards as they are known at that second', () => {
+    const clock = new FakeClock()
+    const samples: ServerSample[] = []
+    const known = [null, []]
+    const sampler = new ServerSampler({ clock, onSample: (sample) => { samples.push(sample) }, npus: () => known.shift() ?? null })
+    sampler.start()
+    clock.advance(2 * SECOND)
+    expect(samples.map(({ npus }) => npus)).toEqual([null, []])
+  })
+
   it('still counts what a model did before it was unloaded, once', () => {
     const { clock, samples, sampler } = setUp()
     const statistics = new ModelStatistics('m', '1')

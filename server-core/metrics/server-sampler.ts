@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import type { ModelSample, ServerSample } from '../contract/statistics.ts'
+import type { ModelSample, NpuSample, ServerSample } from '../contract/statistics.ts'
 import type { ModelStatistics } from './model-statistics.ts'
 
 export interface ProcessUsage {
@@ -28,6 +28,8 @@ export interface ServerSamplerOptions {
   readonly clock: Clock
   readonly onSample: (sample: ServerSample) => void
   readonly usage?: () => ProcessUsage
+  /** The cards as they are known now; null, or absent: no NPU found. */
+  readonly npus?: () => readonly NpuSample[] | null
   /** Samples kept: one hour. */
   readonly capacity?: number
 }
@@ -40,6 +42,7 @@ export class ServerSampler {
   readonly #clock: Clock
   readonly #onSample: (sample: ServerSample) => void
   readonly #usage: () => ProcessUsage
+  readonly #npus: () => readonly NpuSample[] | null
   readonly #capacity: number
   readonly #sources = new Set<ModelStatistics>()
   readonly #leaving = new Set<ModelStatistics>()
@@ -51,6 +54,7 @@ export class ServerSampler {
     this.#clock = options.clock
     this.#onSample = options.onSample
     this.#usage = options.usage ?? processUsage
+    this.#npus = options.npus ?? (() => null)
     this.#capacity = options.capacity ?? 3600
   }
 
@@ -105,7 +109,7 @@ export class ServerSampler {
       models: [...models.values()],
       processCpuCores: last === null || elapsedMicroseconds <= 0 ? null : (usage.cpuMicroseconds - last.cpuMicroseconds) / elapsedMicroseconds,
       processResidentBytes: usage.residentBytes,
-      npus: null,
+      npus: this.#npus(),
     }
     this.#samples.push(sample)
     if (this.#samples.length > this.#capacity) this.#samples.shift()

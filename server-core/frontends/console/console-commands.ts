@@ -4,6 +4,7 @@ import { isAbsolute, join } from 'node:path'
 import type { CommandResult, ConsoleCommandName, ConsoleEventName, ConsoleEvents, ModelDetail, ServerStatus } from '../../contract/console-api.ts'
 import type { InferenceServer } from '../../inference-server.ts'
 import type { LogHub } from '../../logger.ts'
+import type { DevicesView } from '../../telemetry/devices.ts'
 import { printModelConfig } from '../../model-config/print-config.ts'
 import { createSampleRepository } from '../../model-repository/sample-repository.ts'
 import { ServerError } from '../../server-error.ts'
@@ -25,6 +26,7 @@ export interface ConsoleCommandContext {
   readonly assetsDirectory: string
   /** Names of the backends that models can ask for. */
   readonly backends: readonly string[]
+  readonly devices: DevicesView
   /** The server runs with `--disable-auto-complete-config`. */
   readonly isAutoCompleteOff?: boolean
 }
@@ -46,7 +48,7 @@ const MAXIMUM_TEXT_BYTES = 4 * 1024 * 1024
 const LOG_EXCERPT_ENTRIES = 100
 
 export function consoleCommandHandlers(context: ConsoleCommandContext): ConsoleCommandHandlers {
-  const { server, status, logs } = context
+  const { server, status, logs, devices } = context
   const configs: ConfigFilesContext = {
     server, dataDirectory: context.dataDirectory, backends: context.backends, isAutoCompleteOff: context.isAutoCompleteOff === true, now: Date.now,
   }
@@ -124,6 +126,8 @@ export function consoleCommandHandlers(context: ConsoleCommandContext): ConsoleC
     },
     'config.drift': (args) => configDrift(configs, stringField(objectArgument(args, 'arguments'), 'name')),
     'statistics.history': (args) => server.sampleHistory(numberField(objectArgument(args, 'arguments'), 'seconds', 0, 3600)),
+    'devices.report': () => devices.report(),
+    'doctor.run': () => devices.runDoctor(),
     'log.recent': (args) => logs.recent(numberField(objectArgument(args, 'arguments'), 'count', 0, 100_000)),
   }
 }

@@ -37,7 +37,7 @@ export interface ConsoleFrontendOptions extends ConsoleCommandContext {
 
 /** @throws ServerError UNAVAILABLE that names port and flag when it cannot listen */
 export async function startConsoleFrontend(options: ConsoleFrontendOptions): Promise<Frontend> {
-  const { server, logs, log } = options
+  const { server, logs, log, devices } = options
   const isLoopback = options.address === '127.0.0.1' || options.address === '::1' || options.address === 'localhost'
   const access = new ConsoleAccess({
     secret: await readOrCreateSecret(options.dataDirectory),
@@ -102,6 +102,7 @@ export async function startConsoleFrontend(options: ConsoleFrontendOptions): Pro
     sampled: (sample) => { for (const session of sessions) session.sendEvent('statistics.sample', sample) },
     statusChanged: () => { for (const session of sessions) session.sendEvent('server.statusChanged', options.status()) },
   })
+  const forgetDevices = devices.subscribe((report) => { for (const session of sessions) session.sendEvent('devices.changed', report) })
   const removeSink = logs.addSink((entry) => { for (const session of sessions) session.appendLog(entry) })
 
   const bound = await listen(http, options.address, options.port, '--console-port')
@@ -112,6 +113,7 @@ export async function startConsoleFrontend(options: ConsoleFrontendOptions): Pro
     port,
     async stop() {
       unsubscribe()
+      forgetDevices()
       removeSink()
       for (const session of sessions) session.close(1001, 'server stops')
       const closed = new Promise<void>((resolve) => { http.close(() => { resolve() }) })

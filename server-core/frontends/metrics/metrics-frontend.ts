@@ -2,23 +2,28 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { CpuMetricsReader } from '../../metrics/cpu-metrics.ts'
 import { metricsPage } from '../../metrics/metric-families.ts'
+import { npuMetricsPage } from '../../metrics/npu-metric-families.ts'
+import type { DevicesView } from '../../telemetry/devices.ts'
 import { type Frontend, type FrontendOptions, listen } from '../frontend.ts'
 
 export interface MetricsFrontendOptions extends FrontendOptions {
   /** `--metrics-interval-ms`: how often the machine gauges are read. */
   readonly intervalMilliseconds?: number | undefined
+  /** Absent: the page says nothing about cards. */
+  readonly devices?: DevicesView | undefined
 }
 
 const DEFAULT_INTERVAL_MILLISECONDS = 2000
 
 /** @throws ServerError UNAVAILABLE that names the port and `--metrics-port` when it cannot be bound. */
 export async function startMetricsFrontend(options: MetricsFrontendOptions): Promise<Frontend> {
-  const { server, log } = options
+  const { server, log, devices } = options
   const cpu = new CpuMetricsReader()
   await cpu.update()
+  const npuPage = () => (devices === undefined ? '' : npuMetricsPage(devices.samples(), devices.report()))
   const answer = (request: IncomingMessage, response: ServerResponse): void => {
     if (request.method !== 'GET') { response.writeHead(405, ['Content-Length', '0']).end(); return }
-    const page = isMetricsPath(request.url ?? '') ? metricsPage(server.modelMetrics(), cpu.current) : ''
+    const page = isMetricsPath(request.url ?? '') ? metricsPage(server.modelMetrics(), cpu.current) + npuPage() : ''
     const body = Buffer.from(page)
     response.writeHead(200, ['Content-Type', 'text/plain; charset=utf-8', 'Content-Length', String(body.length)]).end(body)
   }

@@ -1,0 +1,110 @@
+/** The cards of the machine as the console shows them, and the Doctor's findings. */
+import type { LocalizedText } from './config-language.ts'
+
+/** What is known about the cards apart from the figures that move (those come with the samples). */
+export interface DevicesReport {
+  /** Where the figures come from; null: no NPU found. */
+  readonly source: 'dcmi' | 'npu-smi' | null
+  /** They come from the simulated NPU. */
+  readonly isSimulated: boolean
+  readonly driverVersion: string | null
+  /** Why there is nothing new; null: the last reading succeeded. */
+  readonly problem: LocalizedText | null
+  readonly cards: readonly DeviceCard[]
+  /** Null: the driver does not list processes. */
+  readonly processes: readonly DeviceProcess[] | null
+  /** Newest load first. */
+  readonly memory: readonly ModelCardMemory[]
+  /** `ASCEND_RT_VISIBLE_DEVICES` of the server process; null: not set, all cards are visible. */
+  readonly visibleDevices: VisibleDevices | null
+}
+
+/** One chip, by all the numbers that name it. Null: not reported. */
+export interface DeviceCard {
+  /** As in `NpuSample.card`. */
+  readonly card: number
+  readonly chip: string
+  /** `NPU` of npu-smi: the slot. */
+  readonly slot: number
+  /** `Chip` of npu-smi: counts the chips of one card; 0 and 1 on a Duo or A3. */
+  readonly chipIndex: number | null
+  /** What CANN and `device_ids` mean while `ASCEND_RT_VISIBLE_DEVICES` is not set. */
+  readonly logicalId: number | null
+  /** What they mean in this server process; null: hidden from it, or the logical id is not known. */
+  readonly visibleId: number | null
+  readonly busId: string | null
+  /** `/dev/davinci<N>`; null: the logical id is not known. */
+  readonly deviceNode: string | null
+  /** Of the chip as CANN's tables state it; null: not in the tables. */
+  readonly aiCores: number | null
+  readonly vectorCores: number | null
+}
+
+export interface DeviceProcess {
+  readonly card: number
+  readonly processId: number
+  readonly name: string
+  readonly memoryBytes: number | null
+  /** The models that live in this process; empty: none is known. */
+  readonly models: readonly string[]
+  /** Started by this server, or itself. */
+  readonly isOurs: boolean
+}
+
+/** Card memory around the load of one model, in bytes; null: not measured (yet). */
+export interface ModelCardMemory {
+  readonly model: string
+  readonly card: number
+  /** 'process': what the server's own processes hold; 'card': all that is used on the card, where the driver lists no processes. */
+  readonly basis: 'process' | 'card'
+  readonly beforeBytes: number | null
+  readonly loadedBytes: number | null
+  readonly afterUnloadBytes: number | null
+  /** When the load began, milliseconds since the epoch. */
+  readonly startedAt: number
+  /** Another model was loaded or unloaded meanwhile: the difference is not this model's alone. */
+  readonly isShared: boolean
+}
+
+export interface VisibleDevices {
+  readonly value: string
+  /** Logical ids that are visible, in the order in which they are numbered from 0. */
+  readonly logicalIds: readonly number[]
+  /** What CANN makes of it that was hardly meant; null: it is well formed. */
+  readonly problem: LocalizedText | null
+}
+
+export type DoctorVerdict = 'ok' | 'warning' | 'problem' | 'unknown'
+
+export type DoctorCheckId =
+  | 'npu' | 'driver' | 'firmware' | 'npu-smi' | 'cards' | 'device-nodes' | 'cann' | 'environment' | 'visible-devices'
+  | 'python' | 'shared-memory' | 'compiler' | 'onnxruntime'
+
+export interface DoctorCheck {
+  readonly id: DoctorCheckId
+  readonly verdict: DoctorVerdict
+  /** What was found, as a headline. */
+  readonly title: LocalizedText
+  /** What that means, with the place that was looked at. */
+  readonly detail: LocalizedText
+  /** What to do; null: nothing. */
+  readonly fix: DoctorFix | null
+}
+
+export interface DoctorFix {
+  readonly text: LocalizedText
+  /** To be typed in a shell; null: it is no command. */
+  readonly command: string | null
+}
+
+export interface DoctorReport {
+  /** Milliseconds since the epoch. */
+  readonly ranAt: number
+  readonly milliseconds: number
+  /** A card, its driver or its tools were found. */
+  readonly hasNpu: boolean
+  /** The whole in one sentence. */
+  readonly summary: LocalizedText
+  /** Problems first, then warnings, unknown, ok. */
+  readonly checks: readonly DoctorCheck[]
+}

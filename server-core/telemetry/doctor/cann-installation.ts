@@ -1,0 +1,78 @@
+/**
+ * Finds CANN and reads its environment. An application that is started from a desktop does not have what set_env.sh sets, and library and Python
+ * paths must be there before the process starts: the file is run in a shell, and what it changed is the environment to start with.
+ */
+import { basename, dirname, join } from 'node:path'
+import type { Machine } from './machine.ts'
+
+export interface CannInstallation {
+  /** Path of the machine. */
+  readonly home: string
+  /** Null: no file says it. */
+  readonly version: string | null
+  /** Null: there is none beside it. */
+  readonly setEnvPath: string | null
+}
+
+/** Where installers put it, in the order of preference: what the environment says, the folder since 8.5, the one before, then the user's own. */
+export function cannHomeCandidates({ environment, options }: Machine): readonly string[] {
+  const own = join(options.homeDirectory, 'Ascend')
+  const places = [environment['ASCEND_HOME_PATH'] ?? '', '/usr/local/Ascend/cann', '/usr/local/Ascend/ascend-toolkit/latest', join(own, 'cann'), join(own, 'ascend-toolkit/latest'), '/usr/local/Ascend/latest']
+  return [...new Set(places.filter((place) => place.startsWith('/')))]
+}
+
+/** @returns null: none of the places has one */
+export async function findCann(machine: Machine): Promise<CannInstallation | null> {
+  for (const home of cannHomeCandidates(machine)) {
+    const hasParts = (await Promise.all(['lib64', 'bin/atc', 'version.cfg', 'set_env.sh', 'opp'].map((part) => machine.exists(join(home, part))))).some((isThere) => isThere)
+    if (!hasParts) continue
+    const setEnvPaths = [join(home, 'set_env.sh'), join(dirname(home), 'set_env.sh')]
+    const isThere = await Promise.all(setEnvPaths.map((path) => machine.exists(path)))
+    return { home, version: await cannVersion(machine, home), setEnvPath: setEnvPaths.find((_path, index) => isThere[index]) ?? null }
+  }
+  return null
+}
+
+/** The installer's note, else the first line of version.cfg, else the name of the folder that a link leads to (`cann-8.5.0`). */
+async function cannVersion(machine: Machine, home: string): Promise<string | null> {
+  const { architecture } = machine.options
+  const installed = await machine.readSettings(join(home, `${architecture}-linux/ascend_toolkit_install.info`))
+  const noted = installed?.get('version')
+  if (noted !== undefined) return noted
+  const [firstLine = ''] = (await machine.readText(join(home, 'version.cfg')))?.split('\n') ?? []
+  const written = /(\d+\.\d+[\w.]*)/.exec(firstLine)?.[1]
+  if (written !== undefined) return written
+  const target = await machine.resolve(home)
+  return target === null ? null : /(\d+\.\d+[\w.-]*)$/.exec(basename(target))?.[1] ?? null
+}
+
+export interface CannEnvironment {
+  /** What the file sets or changes, as it is afterwards. */
+  readonly variables: Readonly<Record<string, string>>
+  /** Null: it ran to its end. */
+  readonly problem: string | null
+}
+
+const TIMEOUT_MILLISECONDS = 10_000
+/** A shell's own. */
+const IGNORED = new Set(['_', 'SHLVL', 'PWD', 'OLDPWD', 'BASHOPTS', 'SHELLOPTS'])
+const SCRIPT = '. "$1" >/dev/null; code=$?; env -0; exit $code'
+
+/** Runs set_env.sh in a shell of its own. Changes nothing here. @param path a path of the machine */
+export async function readCannEnvironment(machine: Machine, path: string): Promise<CannEnvironment> {
+  const { environment, options } = machine
+  try {
+    const result = await options.run({ command: '/bin/bash', args: ['--noprofile', '--norc', '-c', SCRIPT, 'bash', machine.path(path)], environment, timeoutMilliseconds: TIMEOUT_MILLISECONDS })
+    const variables = Object.fromEntries(result.stdout.split('\0').flatMap((entry): [string, string][] => {
+      const equals = entry.indexOf('=')
+      const name = entry.slice(0, equals)
+      const value = entry.slice(equals + 1)
+      return equals <= 0 || IGNORED.has(name) || environment[name] === value ? [] : [[name, value]]
+    }))
+    if (result.isTimedOut) return { variables: {}, problem: `it did not end within ${TIMEOUT_MILLISECONDS / 1000} s` }
+    const said = result.stderr.trim().split('\n')[0] ?? ''
+    return { variables, problem: result.exitCode === 0 ? null : said === '' ? `it ended with code ${result.exitCode ?? '-'}` : said }
+  } catch (error) {
+    return { variables: {}, problem: error instanceof Error ? error.message : String(error) }
+  }
+}

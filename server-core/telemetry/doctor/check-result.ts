@@ -1,0 +1,16 @@
+import type { LocalizedText } from '../../contract/config-language.ts'
+import type { DoctorCheck, DoctorCheckId, DoctorFix, DoctorVerdict } from '../../contract/devices.ts'
+
+/** Both languages side by side, Chinese second. */
+export function text(en: string, zh: string): LocalizedText {
+  return { en, 'zh-CN': zh }
+}
+
+export function check(id: DoctorCheckId, verdict: DoctorVerdict, title: LocalizedText, detail: LocalizedText, fix: DoctorFix | null = null): DoctorCheck {
+  return { id, verdict, title, detail, fix }
+}
+
+/** `command` null: it is nothing to type. */
+export function fix(en: string, zh: string, command: string | null = null): DoctorFix {
+  return { text: text(en, zh), command }
+}

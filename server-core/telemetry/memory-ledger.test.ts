@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest'
+import type { ModelReadyState, ModelSummary } from '../contract/repository.ts'
+import { MemoryLedger } from './memory-ledger.ts'
+
+const change = (name: string, state: ModelReadyState, runsOn: string | null = 'NPU 0'): ModelSummary => ({
+  name, repositoryPath: '', backend: '', platform: '', state, reason: '', versions: [], instanceCount: 1, runsOn, changedAt: 0, stage: null, traffic: null, lastLoad: null, maxBatchSize: 0,
+})
+const card = (usedBytes: number, ownBytes: number | null = null) => [{ card: 0, ownBytes, usedBytes }]
+
+describe('MemoryLedger', () => {
+  it('takes what is used on the card where no processes are listed', () => {
+    const ledger = new MemoryLedger()
+    ledger.read(card(500), 0)
+    ledger.modelChanged(change('m', 'LOADING'), 10)
+    ledger.modelChanged(change('m', 'READY'), 20)
+    ledger.read(card(800), 30)
+    expect(ledger.records()).toEqual([{ model: 'm', card: 0, basis: 'card', beforeBytes: 500, loadedBytes: 800, afterUnloadBytes: null, startedAt: 10, isShared: false }])
+  })
+
+  it('does not take a reading that began before the load had ended', () => {
+    const ledger = new MemoryLedger()
+    ledger.read(card(500, 0), 0)
+    ledger.modelChanged(change('m', 'LOADING'), 10)
+    ledger.modelChanged(change('m', 'READY'), 20)
+    ledger.read(card(600, 100), 19)
+    expect(ledger.records()).toEqual([])
+    ledger.read(card(800, 300), 21)
+    expect(ledger.records()[0]).toMatchObject({ basis: 'process', beforeBytes: 0, loadedBytes: 300 })
+  })
+
+  it('says of loads at the same time that their differences are not their own', () => {
+    const ledger = new MemoryLedger()
+    ledger.read(card(0), 0)
+    ledger.modelChanged(change('a', 'LOADING'), 10)
+    ledger.modelChanged(change('b', 'LOADING'), 11)
+    ledger.modelChanged(change('a', 'READY'), 20)
+    ledger.modelChanged(change('b', 'READY'), 20)
+    ledger.read(card(9), 30)
+    ledger.modelChanged(change('c', 'LOADING'), 40)
+    ledger.modelChanged(change('c', 'READY'), 50)
+    ledger.read(card(12), 60)
+    expect(ledger.records().map(({ model, isShared }) => [model, isShared])).toEqual([['c', false], ['b', true], ['a', true]])
+  })
+
+  it('forgets loads that failed and models that run on the CPU', () => {
+    const ledger = new MemoryLedger()
+    ledger.read(card(0), 0)
+    ledger.modelChanged(change('broken', 'LOADING'), 10)
+    ledger.modelChanged(change('broken', 'UNAVAILABLE', null), 20)
+    ledger.modelChanged(change('cpu', 'LOADING'), 30)
+    ledger.modelChanged(change('cpu', 'READY', 'CPU'), 40)
+    ledger.read(card(100), 50)
+    expect(ledger.records()).toEqual([])
+  })
+
+  it('begins anew when the model is loaded again', () => {
+    const ledger = new MemoryLedger()
+    for (const [at, used] of [[0, 100], [100, 300]] as const) {
+      ledger.read(card(used), at)
+      ledger.modelChanged(change('m', 'LOADING'), at + 10)
+      ledger.modelChanged(change('m', 'READY'), at + 20)
+      ledger.read(card(used + 50), at + 30)
+    }
+    expect(ledger.records().map(({ beforeBytes, loadedBytes }) => [beforeBytes, loadedBytes])).toEqual([[300, 350]])
+  })
+})
