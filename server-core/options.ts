@@ -56,6 +56,8 @@ export interface ServerOptions {
   readonly rendererDirectory: string
   /** Where the sample repository is written; '' : the user's data folder. */
   readonly dataDirectory: string
+  /** CANN's set_env.sh, or `auto`: the process starts again with what it sets; '' : the environment stays as it is. */
+  readonly cannSetEnv: string
   readonly logVerbose: number
 }
 
@@ -97,6 +99,7 @@ export const DEFAULT_SERVER_OPTIONS: ServerOptions = Object.freeze({
   consoleToken: '',
   rendererDirectory: '',
   dataDirectory: '',
+  cannSetEnv: '',
   logVerbose: 0,
 })
 

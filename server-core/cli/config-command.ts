@@ -32,7 +32,7 @@ export interface CommandOutput {
 }
 
 /** A command line that cannot be meant. */
-class UsageError extends Error {}
+export class UsageError extends Error {}
 
 /**
  * @param environment LC_ALL, LC_MESSAGES and LANG choose the language where `--language` does not
@@ -85,7 +85,7 @@ function parse(args: readonly string[], options: ParseArgsOptionsConfig): Pick<C
   }
 }
 
-function languageOf(given: string | boolean | undefined, environment: NodeJS.ProcessEnv): ConfigLanguage {
+export function languageOf(given: string | boolean | undefined, environment: NodeJS.ProcessEnv): ConfigLanguage {
   if (typeof given === 'string') {
     if (/^zh([-_]cn|[-_]hans)?$/i.test(given)) return 'zh-CN'
     if (/^en([-_]\w+)?$/i.test(given)) return 'en'

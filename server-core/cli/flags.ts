@@ -94,6 +94,7 @@ export const SERVE_FLAGS: readonly Flag[] = [
   port('--console-port', 'consolePort', 'Port of the console'),
   string('--console-token', 'consoleToken', '<token>', 'Fixed token of the console; without it every printed link works once'),
   string('--data-directory', 'dataDirectory', '<directory>', "Where the console keeps its own data (the user's data folder)"),
+  string('--cann-set-env', 'cannSetEnv', 'auto|<file>', "Start with the environment that CANN's set_env.sh makes; auto looks where CANN is installed"),
   integer('--log-verbose', 'logVerbose', 'Level of verbose logging; 0 is off'),
 ]
 

@@ -1,6 +1,10 @@
 /** The command `npu-console`. */
 import { toServerError } from '../server-error.ts'
+import { onnxRuntimeVersion } from '../backends/onnxruntime/onnxruntime-backend.ts'
+import { thisMachine } from '../telemetry/doctor/machine.ts'
+import { environmentWithCann } from './cann-environment.ts'
 import { CONFIG_COMMAND_USAGE, configCommand } from './config-command.ts'
+import { DOCTOR_USAGE, doctorCommand } from './doctor-command.ts'
 import { HelpRequested, parseServeArguments, serveUsage } from './parse-arguments.ts'
 import { REPOSITORY_COMMANDS_USAGE, importCommand, sampleRepositoryCommand } from './repository-commands.ts'
 import { serve } from './serve.ts'
@@ -9,7 +13,12 @@ import { userDataDirectory } from './user-data-directory.ts'
 const USAGE = `Usage: npu-console <command>
 
   serve    start the inference server (npu-console serve --help lists its flags)
-${REPOSITORY_COMMANDS_USAGE}${CONFIG_COMMAND_USAGE}`
+${DOCTOR_USAGE}${REPOSITORY_COMMANDS_USAGE}${CONFIG_COMMAND_USAGE}`
+
+const TERMINAL = {
+  print: (text: string) => { process.stdout.write(`${text}\n`) },
+  printError: (text: string) => { process.stderr.write(`${text}\n`) },
+}
 
 type RepositoryCommand = (args: readonly string[], print: (text: string) => void) => Promise<void>
 const REPOSITORY_COMMANDS: Readonly<Record<string, RepositoryCommand>> = { 'sample-repository': sampleRepositoryCommand, import: importInTerminal }
@@ -38,12 +47,8 @@ async function main(args: readonly string[]): Promise<number> {
       return 1
     }
   }
-  if (command === 'config') {
-    return configCommand(rest, process.env, {
-      print: (text) => { process.stdout.write(`${text}\n`) },
-      printError: (text) => { process.stderr.write(`${text}\n`) },
-    })
-  }
+  if (command === 'config') return configCommand(rest, process.env, TERMINAL)
+  if (command === 'doctor') return doctorCommand(rest, thisMachine(process.env, onnxRuntimeVersion()), TERMINAL)
   if (command !== 'serve') {
     if (command === '--help' || command === '-h' || command === 'help') return help(USAGE)
     process.stderr.write(command === undefined ? USAGE : `unknown command '${command}'\n${USAGE}`)
@@ -59,7 +64,20 @@ async function main(args: readonly string[]): Promise<number> {
     process.stderr.write(`${message}\n${serveUsage()}\nnpu-console serve: ${message}\n`)
     return 1
   }
+  try {
+    const environment = await environmentWithCann(options.cannSetEnv, thisMachine(process.env, null))
+    if (environment !== null) startAgain(environment)
+  } catch (error) {
+    process.stderr.write(`npu-console serve: ${toServerError(error).message}\n`)
+    return 1
+  }
   return serve(options.dataDirectory === '' ? { ...options, dataDirectory: userDataDirectory(process.env) } : options)
+}
+
+/** The same process goes on with the environment: its number, its streams and whoever waits for it stay. */
+function startAgain(environment: NodeJS.ProcessEnv): void {
+  if (process.execve === undefined) throw new Error(`--cann-set-env does not work on ${process.platform}: source set_env.sh before the start instead`)
+  process.execve(process.execPath, [process.execPath, ...process.execArgv, ...process.argv.slice(1)], environment)
 }
 
 function help(text: string): number {

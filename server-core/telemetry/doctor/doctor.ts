@@ -19,7 +19,9 @@ export async function runDoctor(machine: Machine, now: () => number = Date.now):
   const ranAt = now()
   const traces = await findNpuTraces(machine)
   const isNpuMachine = hasNpu(traces)
-  const checks = isNpuMachine ? await npuChecks(machine, traces) : [check('npu', 'ok', text('No NPU', '没有 NPU'), NO_NPU)]
+  const checks = isNpuMachine ? await npuChecks(machine, traces) : [check('npu', 'ok', text('No NPU', '没有 NPU'), text(
+    'Looked at: the PCI bus, /dev/davinci*, /usr/local/Ascend/driver, npu-smi.', '已查找：PCI 总线、/dev/davinci*、/usr/local/Ascend/driver、npu-smi。',
+  ))]
   const common = await Promise.all([checkPython(machine, isNpuMachine), checkSharedMemory(machine), checkCompiler(machine)])
   const all = [...checks, ...common, checkOnnxRuntime(machine)].sort((a, b) => ORDER.indexOf(a.verdict) - ORDER.indexOf(b.verdict))
   return { ranAt, milliseconds: now() - ranAt, hasNpu: isNpuMachine, summary: isNpuMachine ? summaryOf(all) : NO_NPU, checks: all }

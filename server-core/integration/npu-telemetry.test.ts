@@ -1,0 +1,54 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { createFakeNpuSmi, npuSmiOutput } from '../testing/fake-npu-smi.ts'
+import { HttpClient } from '../testing/http-client.ts'
+import { startServerProcess } from '../testing/server-process.ts'
+import { identityConfig, TemporaryRepository } from '../testing/temporary-repository.ts'
+
+const MODEL = { 'm/config.pbtxt': identityConfig(), 'm/1/x': '' }
+
+describe('a server on a machine with cards', () => {
+  it('reports them in /metrics, follows what changes, and has no figures when the driver has none', async () => {
+    await using repository = await TemporaryRepository.create(MODEL)
+    await using folder = await TemporaryRepository.create({})
+    const tool = createFakeNpuSmi(folder.path)
+    tool.set('info', npuSmiOutput('info-910b'))
+    await using server = await disposable([`--model-repository=${repository.path}`], { PATH: `${tool.directory}:${process.env['PATH'] ?? ''}` })
+    const metrics = new HttpClient(server.metricsPort)
+    const page = async () => (await metrics.send({ path: '/metrics' })).text
+    await expect.poll(page, { timeout: 10_000 }).toContain('npu_chip_info_utilization{id="0",model_name="910B3",pcie_bus_info="0000:c1:00.0"} 38\n')
+    expect(await page()).toMatch(/^machine_npu_nums 2$/m)
+    expect(await page()).not.toMatch(/npu_chip_info_power\{id="1"/)
+    tool.set('info', npuSmiOutput('info-910b').replace('| 38 ', '| 77 '))
+    await expect.poll(page, { timeout: 10_000 }).toContain('npu_chip_info_utilization{id="0",model_name="910B3",pcie_bus_info="0000:c1:00.0"} 77\n')
+    // Requests go on while the tool fails.
+    tool.fail('dcmi module initialize failed. ret is -8005')
+    await expect.poll(() => server.output(), { timeout: 10_000 }).toContain('the cards could not be read')
+    expect((await new HttpClient(server.httpPort).send({ path: '/v2/health/ready' })).status).toBe(200)
+  })
+
+  it('has no such families without cards', async () => {
+    await using repository = await TemporaryRepository.create(MODEL)
+    await using server = await disposable([`--model-repository=${repository.path}`], {})
+    const { text } = await new HttpClient(server.metricsPort).send({ path: '/metrics' })
+    expect(text).toContain('nv_cpu_utilization')
+    expect(text).not.toMatch(/\bnpu_|machine_npu/)
+  })
+
+  it('starts with what set_env.sh sets, as the same process', async () => {
+    await using repository = await TemporaryRepository.create(MODEL)
+    await using folder = await TemporaryRepository.create({ 'set_env.sh': 'export ASCEND_HOME_PATH=/opt/cann\nexport LD_LIBRARY_PATH=/opt/cann/lib64:$LD_LIBRARY_PATH\n' })
+    const setEnv = join(folder.path, 'set_env.sh')
+    await using server = await disposable([`--model-repository=${repository.path}`, `--cann-set-env=${setEnv}`], {})
+    const environment = readFileSync(`/proc/${server.processId}/environ`, 'utf8').split('\0')
+    expect(environment).toContain('ASCEND_HOME_PATH=/opt/cann')
+    expect(environment.find((entry) => entry.startsWith('LD_LIBRARY_PATH='))).toMatch(/^LD_LIBRARY_PATH=\/opt\/cann\/lib64:/)
+    expect((await new HttpClient(server.httpPort).send({ path: '/v2/health/ready' })).status).toBe(200)
+  })
+})
+
+async function disposable(flags: readonly string[], env: NodeJS.ProcessEnv) {
+  const server = await startServerProcess(flags, { env })
+  return { ...server, [Symbol.asyncDispose]: async () => { await server.stop() } }
+}
