@@ -1,0 +1,169 @@
+#include "model.h"
+
+using npu_console::triton::ErrorPtr;
+using npu_console::triton::EventPtr;
+using npu_console::triton::InvalidArgument;
+using npu_console::triton::MakeError;
+using npu_console::triton::NewEvent;
+
+namespace {
+
+const char* KindName(TRITONSERVER_InstanceGroupKind kind) { return TRITONSERVER_InstanceGroupKindString(kind); }
+
+// What the backend said about itself, for the embedder.
+std::string BackendFacts(const TRITONBACKEND_Backend& backend) {
+  using npu_console::triton::JsonString;
+  std::string groups;
+  for (const auto& group : backend.attributes.preferred_groups) {
+    std::string devices;
+    for (const std::uint64_t device : group.device_ids) devices += (devices.empty() ? "" : ",") + std::to_string(device);
+    groups += (groups.empty() ? "" : ",") + std::string(R"({"kind":"KIND_)") + KindName(group.kind) + R"(","count":)" + std::to_string(group.count) + R"(,"gpus":[)" + devices + "]}";
+  }
+  return R"({"library":)" + JsonString(backend.library) + R"(,"preferred_groups":[)" + groups + R"(],"parallel_model_instance_loading":)" +
+         (backend.attributes.loads_instances_in_parallel ? "true" : "false") + R"(,"execution_policy":)" +
+         std::to_string(static_cast<int>(backend.execution_policy.load())) + "}";
+}
+
+}  // namespace
+
+TRITONBACKEND_ModelInstance::TRITONBACKEND_ModelInstance(
+    TRITONBACKEND_Model* its_model, npu_console::triton::InstanceOptions its_options, npu_console::triton::EventQueuePtr events)
+    : model(its_model),
+      options(std::move(its_options)),
+      host_policy{options.host_policy_json},
+      events_(std::move(events)),
+      ledger_(std::make_shared<npu_console::triton::RequestLedger>(model->facts, options.token, events_)),
+      thread_(options.name, events_, options.processors) {}
+
+void TRITONBACKEND_ModelInstance::Start(npu_console::triton::Started started) {
+  thread_.Post([this, started = std::move(started)] {
+    ErrorPtr error;
+    if (model->backend->entry.instance_initialize != nullptr) {
+      std::unique_lock<std::mutex> one_at_a_time(model->initialize_mutex, std::defer_lock);
+      if (!model->backend->attributes.loads_instances_in_parallel) one_at_a_time.lock();
+      error = model->backend->Call("TRITONBACKEND_ModelInstanceInitialize", [this] { return model->backend->entry.instance_initialize(this); });
+    }
+    EventPtr event = NewEvent(TRITONHOST_EVENT_INSTANCE_INITIALIZED);
+    event->Token(options.token).Model(model->facts->token).Error(error.get());
+    if (error != nullptr) {
+      // Triton finalizes what did not initialize, too: a backend frees there what it had made until it failed.
+      const ErrorPtr failure = Finalize();
+      if (failure != nullptr) events_->Log(TRITONSERVER_LOG_ERROR, __FILE__, __LINE__, "instance '" + options.name + "' failed to finalize: " + failure->message);
+    }
+    started(std::move(event), error == nullptr);
+  });
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelInstance::Submit(std::uint64_t batch, const TritonHostRequest* requests, std::uint32_t count) {
+  std::vector<TRITONBACKEND_Request*> added;
+  if (TRITONSERVER_Error* error = ledger_->Add(requests, count, &added)) return error;
+  thread_.Post([this, batch, added = std::move(added)] { Execute(batch, added); });
+  return nullptr;
+}
+
+void TRITONBACKEND_ModelInstance::Execute(std::uint64_t batch, std::vector<TRITONBACKEND_Request*> requests) {
+  std::vector<std::uint64_t> tokens;
+  for (const TRITONBACKEND_Request* request : requests) tokens.push_back(request->token);
+  const ErrorPtr error = model->backend->Call("TRITONBACKEND_ModelInstanceExecute", [&] {
+    return model->backend->entry.instance_execute(this, requests.data(), static_cast<std::uint32_t>(requests.size()));
+  });
+  if (error != nullptr) ledger_->FailBatch(tokens, *error);
+  EventPtr event = NewEvent(TRITONHOST_EVENT_BATCH_EXECUTED);
+  event->Token(batch).Model(model->facts->token).Instance(options.token).Error(error.get());
+  events_->Push(std::move(event));
+}
+
+void TRITONBACKEND_ModelInstance::HoldForCheck() {
+  const std::lock_guard lock(checks_mutex_);
+  ++checks_;
+}
+
+ErrorPtr TRITONBACKEND_ModelInstance::CheckReady() {
+  ErrorPtr error;
+  if (model->backend->entry.instance_ready != nullptr) {
+    error = model->backend->Call("TRITONBACKEND_ModelInstanceReady", [this] { return model->backend->entry.instance_ready(this); });
+  }
+  const std::lock_guard lock(checks_mutex_);
+  --checks_;
+  checks_ended_.notify_all();
+  return error;
+}
+
+void TRITONBACKEND_ModelInstance::Finish(std::function<void(ErrorPtr)> done) {
+  thread_.Post([this, done = std::move(done)] {
+    ledger_->WaitUntilSettled(model->removal_times.report_every, model->removal_times.leak_grace, options.name);
+    {
+      std::unique_lock lock(checks_mutex_);
+      checks_ended_.wait(lock, [this] { return checks_ == 0; });
+    }
+    done(Finalize());
+  });
+}
+
+ErrorPtr TRITONBACKEND_ModelInstance::Finalize() {
+  if (model->backend->entry.instance_finalize == nullptr) return nullptr;
+  return model->backend->Call("TRITONBACKEND_ModelInstanceFinalize", [this] { return model->backend->entry.instance_finalize(this); });
+}
+
+TRITONBACKEND_Model::TRITONBACKEND_Model(
+    std::shared_ptr<const npu_console::triton::ModelFacts> its_facts, npu_console::triton::ModelOptions its_options, npu_console::triton::Bridge* bridge_of_host,
+    npu_console::triton::EventQueuePtr its_events, npu_console::triton::RemovalTimes its_removal_times)
+    : facts(std::move(its_facts)),
+      options(std::move(its_options)),
+      events(std::move(its_events)),
+      removal_times(its_removal_times),
+      bridge(bridge_of_host, facts->token, facts->name),
+      config_(options.config_json),
+      thread_(facts->name, events) {}
+
+void TRITONBACKEND_Model::Start(npu_console::triton::BackendLibraries* libraries, npu_console::triton::Started started) {
+  thread_.Post([this, libraries, started = std::move(started)] {
+    const ErrorPtr error = Initialize(libraries);
+    EventPtr event = NewEvent(TRITONHOST_EVENT_MODEL_INITIALIZED);
+    event->Token(facts->token).Model(facts->token).Error(error.get());
+    if (error != nullptr) {
+      bridge.WaitUntilSettled(removal_times.report_every);
+      const ErrorPtr failure = Finalize();
+      if (failure != nullptr) events->Log(TRITONSERVER_LOG_ERROR, __FILE__, __LINE__, "model '" + facts->name + "' failed to finalize: " + failure->message);
+    } else {
+      event->Text(Config());
+      event->has_detail = true;
+      event->detail_text = BackendFacts(*backend);
+    }
+    started(std::move(event), error == nullptr);
+  });
+}
+
+ErrorPtr TRITONBACKEND_Model::Initialize(npu_console::triton::BackendLibraries* libraries) {
+  if (ErrorPtr error = libraries->Open(facts->backend, options.library, options.directory, static_cast<std::uint64_t>(facts->version), options.backend_config_json, &backend)) {
+    return error;
+  }
+  if (backend->entry.model_initialize == nullptr) return nullptr;
+  const auto allow = [this](bool may_set) {
+    const std::lock_guard lock(config_mutex_);
+    may_set_config_ = may_set;
+  };
+  allow(true);
+  ErrorPtr error = backend->Call("TRITONBACKEND_ModelInitialize", [this] { return backend->entry.model_initialize(this); });
+  allow(false);
+  return error;
+}
+
+ErrorPtr TRITONBACKEND_Model::Finalize() {
+  if (backend == nullptr || backend->entry.model_finalize == nullptr) return nullptr;
+  return backend->Call("TRITONBACKEND_ModelFinalize", [this] { return backend->entry.model_finalize(this); });
+}
+
+std::string TRITONBACKEND_Model::Config() {
+  const std::lock_guard lock(config_mutex_);
+  return config_;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_Model::SetConfig(std::string json) {
+  const std::lock_guard lock(config_mutex_);
+  if (!may_set_config_) {
+    return MakeError(TRITONSERVER_ERROR_UNSUPPORTED, "the config of model '" + facts->name + "' can be set in TRITONBACKEND_ModelInitialize only");
+  }
+  config_ = std::move(json);
+  return nullptr;
+}

@@ -1,0 +1,63 @@
+#include "task_thread.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <cstring>
+#include <exception>
+
+#include "thread_info.h"
+
+namespace npu_console::triton {
+
+TaskThread::TaskThread(std::string name, EventQueuePtr events, std::vector<std::uint32_t> processors)
+    : thread_([this, name = std::move(name), events = std::move(events), processors = std::move(processors)] { Run(name, events, processors); }) {}
+
+TaskThread::~TaskThread() { Join(); }
+
+void TaskThread::Post(Task task) {
+  const std::lock_guard lock(mutex_);
+  tasks_.push_back(std::move(task));
+  changed_.notify_one();
+}
+
+void TaskThread::Join() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_ending_ = true;
+    changed_.notify_one();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void TaskThread::Run(const std::string& name, const EventQueuePtr& events, const std::vector<std::uint32_t>& processors) {
+  NameCurrentThread(name);
+  SetCurrentEventQueue(events);
+  if (!processors.empty()) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (const std::uint32_t processor : processors) {
+      if (processor < CPU_SETSIZE) CPU_SET(processor, &set);
+    }
+    const int failure = pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+    if (failure != 0) {
+      events->Log(TRITONSERVER_LOG_WARN, __FILE__, __LINE__, "thread '" + name + "' cannot be bound to its processors (" + std::strerror(failure) + "): it runs on any");
+    }
+  }
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return is_ending_ || !tasks_.empty(); });
+    if (tasks_.empty()) return;
+    const Task task = std::move(tasks_.front());
+    tasks_.pop_front();
+    lock.unlock();
+    try {
+      task();
+    } catch (const std::exception& exception) {
+      events->Log(TRITONSERVER_LOG_ERROR, __FILE__, __LINE__, "a callback of a backend threw an exception on thread '" + name + "': " + exception.what());
+    }
+    lock.lock();
+  }
+}
+
+}  // namespace npu_console::triton
