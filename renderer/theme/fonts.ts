@@ -30,9 +30,12 @@ export function registerFallbackFont(): void {
  */
 function drawAgainWhenLoaded(): void {
   let turn = 0
+  const settings = new CSSStyleSheet()
+  document.adoptedStyleSheets.push(settings)
   document.fonts.addEventListener('loadingdone', ({ fontfaces }) => {
     if (fontfaces.length === 0) return
-    const drawAgain = () => { document.documentElement.style.fontFeatureSettings = `"kern" ${++turn}` }
+    // On each element: text that only inherits the settings may still be left as it is.
+    const drawAgain = () => { settings.replaceSync(`* { font-feature-settings: "kern" ${++turn} }`) }
     drawAgain()
     // Once more when that is on the screen: while a dialog opens, text that is shaped in the same frame may still miss the face.
     requestAnimationFrame(() => { requestAnimationFrame(drawAgain) })
