@@ -1,0 +1,531 @@
+#include "core/compiled_model.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <cstring>
+#include <thread>
+
+#include "acl/acl_mdl.h"
+#include "core/shared_state.h"
+
+namespace simulator {
+
+namespace {
+
+constexpr size_t MIN_GEARS = 2;
+constexpr size_t MAX_GEARS = 100;
+/** Time to start one run on the chip. */
+constexpr double LAUNCH_MICROSECONDS = 40;
+
+std::vector<std::string> Split(const std::string &text, char separator) {
+  std::vector<std::string> parts;
+  size_t at = 0;
+  while (at <= text.size()) {
+    const size_t end = std::min(text.find(separator, at), text.size());
+    parts.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
+bool ParseNumbers(const std::string &text, std::vector<int64_t> &numbers) {
+  for (const std::string &part : Split(text, ',')) {
+    char *end = nullptr;
+    const long long number = std::strtoll(part.c_str(), &end, 10);
+    while (*end == ' ') end++;
+    if (part.empty() || *end != 0 || end == part.c_str()) return false;
+    numbers.push_back(number);
+  }
+  return true;
+}
+
+/** Lays "name:1,2;other:3" over the inputs of the ONNX file. */
+bool ApplyInputShape(const std::string &text, std::vector<TensorInfo> &inputs, std::string &error) {
+  if (text.empty()) return true;
+  for (const std::string &entry : Split(text, ';')) {
+    if (entry.empty()) continue;
+    const size_t colon = entry.rfind(':');
+    const std::string name = entry.substr(0, colon);
+    const auto input = std::find_if(inputs.begin(), inputs.end(), [&](const TensorInfo &tensor) { return tensor.name == name; });
+    if (colon == std::string::npos || input == inputs.end()) {
+      error = "the input shape '" + entry + "' names no input of the model";
+      return false;
+    }
+    std::vector<int64_t> dims;
+    const std::string numbers = entry.substr(colon + 1);
+    if (!numbers.empty() && !ParseNumbers(numbers, dims)) {
+      error = "the input shape '" + entry + "' has something else than numbers";
+      return false;
+    }
+    if (dims.size() != input->dims.size()) {
+      error = "the input shape '" + entry + "' has " + std::to_string(dims.size()) + " dimensions, the model has " + std::to_string(input->dims.size());
+      return false;
+    }
+    for (size_t index = 0; index < dims.size(); index++) {
+      if (dims[index] < -1 || (input->dims[index] >= 0 && dims[index] != input->dims[index])) {
+        error = "the input shape '" + entry + "' does not fit the model: dimension " + std::to_string(index) + " is " + std::to_string(input->dims[index]);
+        return false;
+      }
+    }
+    input->dims = dims;
+  }
+  return true;
+}
+
+size_t OpenDimensions(const std::vector<TensorInfo> &inputs) {
+  size_t open = 0;
+  for (const TensorInfo &input : inputs) open += static_cast<size_t>(std::count(input.dims.begin(), input.dims.end(), -1));
+  return open;
+}
+
+/** Puts one gear into the open dimensions. */
+bool FillGear(GearKind kind, const std::vector<TensorInfo> &inputs, Variant &variant, std::string &error) {
+  size_t next = 0;
+  for (const TensorInfo &input : inputs) {
+    std::vector<int64_t> dims = input.dims;
+    for (size_t index = 0; index < dims.size(); index++) {
+      if (dims[index] != -1) continue;
+      if (kind == GearKind::Batch) {
+        if (index != 0) {
+          error = "with batch gears only the first dimension may be -1, '" + input.name + "' has another";
+          return false;
+        }
+        dims[index] = variant.gear[0];
+      } else if (kind == GearKind::Image) {
+        if (dims.size() != 4 || next >= variant.gear.size()) {
+          error = "with image gears the height and width of one NCHW input are -1, '" + input.name + "' does not fit";
+          return false;
+        }
+        dims[index] = variant.gear[next++];
+      } else {
+        dims[index] = variant.gear[next++];
+      }
+    }
+    variant.inputs.push_back(std::move(dims));
+  }
+  if (kind != GearKind::Batch && next != variant.gear.size()) {
+    error = "a gear has " + std::to_string(variant.gear.size()) + " numbers, the input shapes leave " + std::to_string(next) + " open";
+    return false;
+  }
+  return true;
+}
+
+bool MakeVariants(const CompileRequest &request, CompiledModel &model, std::string &error) {
+  const size_t open = OpenDimensions(model.inputs);
+  if (request.gearKind == GearKind::None) {
+    if (open > 0) return true;
+    Variant only;
+    for (const TensorInfo &input : model.inputs) only.inputs.push_back(input.dims);
+    model.variants.push_back(std::move(only));
+    return true;
+  }
+  if (open == 0) {
+    error = "gears were given, but no dimension of the input shapes is -1";
+    return false;
+  }
+  const std::vector<std::string> gears = Split(request.gears, request.gearKind == GearKind::Batch ? ',' : ';');
+  if (gears.size() < MIN_GEARS || gears.size() > MAX_GEARS) {
+    error = "the number of gears must be 2 to 100, here it is " + std::to_string(gears.size());
+    return false;
+  }
+  if (request.gearKind == GearKind::Dims && !request.inputFormat.empty() && request.inputFormat != "ND") {
+    error = "gears of free dimensions need the input format ND";
+    return false;
+  }
+  for (const std::string &text : gears) {
+    Variant variant;
+    const size_t wanted = request.gearKind == GearKind::Batch ? 1 : request.gearKind == GearKind::Image ? 2 : open;
+    if (!ParseNumbers(text, variant.gear) || std::any_of(variant.gear.begin(), variant.gear.end(), [](int64_t dim) { return dim <= 0; })) {
+      error = "the gear '" + text + "' has something else than numbers above 0";
+      return false;
+    }
+    if (variant.gear.size() != wanted) {
+      error = "the gear '" + text + "' has " + std::to_string(variant.gear.size()) + " numbers, needed are " + std::to_string(wanted);
+      return false;
+    }
+    for (const Variant &other : model.variants) {
+      if (other.gear == variant.gear) {
+        error = "the gear '" + text + "' is there twice";
+        return false;
+      }
+    }
+    if (!FillGear(request.gearKind, model.inputs, variant, error)) return false;
+    model.variants.push_back(std::move(variant));
+  }
+  return true;
+}
+
+/** Runs each variant on zeros once, which tells the output shapes and whether it runs at all. */
+bool LearnOutputs(const OnnxSession &session, CompiledModel &model, std::string &error) {
+  for (Variant &variant : model.variants) {
+    std::vector<std::vector<char>> zeros;
+    std::vector<TensorView> inputs;
+    for (size_t index = 0; index < model.inputs.size(); index++) {
+      zeros.emplace_back(TensorBytes(model.inputs[index].type, variant.inputs[index]));
+      inputs.push_back({zeros.back().data(), zeros.back().size(), variant.inputs[index]});
+    }
+    const bool ran = session.Run(inputs, [&](size_t, const TensorView &output, std::string &) {
+      variant.outputs.push_back(output.dims);
+      return true;
+    }, error);
+    if (!ran) return false;
+  }
+  // What the outputs have in common over all gears is fixed, the rest open.
+  if (model.variants.empty()) return true;
+  for (size_t output = 0; output < model.outputs.size(); output++) {
+    model.outputs[output].dims = model.variants[0].outputs[output];
+    for (const Variant &variant : model.variants) {
+      for (size_t index = 0; index < model.outputs[output].dims.size(); index++) {
+        if (index >= variant.outputs[output].size() || variant.outputs[output][index] != model.outputs[output].dims[index]) {
+          model.outputs[output].dims[index] = -1;
+        }
+      }
+    }
+  }
+  return true;
+}
+
+// --- the file: a header of 256 bytes, then fields, then the ONNX bytes
+
+constexpr size_t OM_HEADER_BYTES = 256;
+constexpr char OM_MAGIC[] = "IMOD";
+constexpr char OM_LABEL[] = "SIMULATED-OM";
+constexpr uint32_t OM_VERSION = 1;
+
+uint64_t Checksum(const char *data, size_t bytes) {
+  uint64_t hash = 14695981039346656037u;
+  for (size_t index = 0; index < bytes; index++) hash = (hash ^ static_cast<unsigned char>(data[index])) * 1099511628211u;
+  return hash;
+}
+
+class FieldWriter {
+ public:
+  void Number(int64_t value) { text_.append(reinterpret_cast<const char *>(&value), sizeof value); }
+  void Text(const std::string &value) {
+    Number(static_cast<int64_t>(value.size()));
+    text_ += value;
+  }
+  void Numbers(const std::vector<int64_t> &values) {
+    Number(static_cast<int64_t>(values.size()));
+    for (const int64_t value : values) Number(value);
+  }
+  void Tensors(const std::vector<TensorInfo> &tensors) {
+    Number(static_cast<int64_t>(tensors.size()));
+    for (const TensorInfo &tensor : tensors) {
+      Text(tensor.name);
+      Number(tensor.type);
+      Numbers(tensor.dims);
+    }
+  }
+  void Shapes(const std::vector<std::vector<int64_t>> &shapes) {
+    Number(static_cast<int64_t>(shapes.size()));
+    for (const auto &shape : shapes) Numbers(shape);
+  }
+  const std::string &text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+/** Reads what FieldWriter wrote; after anything impossible all further reads give nothing and `isGood` is false. */
+class FieldReader {
+ public:
+  FieldReader(const char *data, size_t bytes) : data_(data), bytes_(bytes) {}
+  bool isGood() const { return isGood_; }
+
+  int64_t Number() {
+    int64_t value = 0;
+    if (bytes_ - at_ < sizeof value) {
+      isGood_ = false;
+      at_ = bytes_;
+      return 0;
+    }
+    std::memcpy(&value, data_ + at_, sizeof value);
+    at_ += sizeof value;
+    return value;
+  }
+  size_t Count() {
+    const int64_t count = Number();
+    if (count < 0 || static_cast<uint64_t>(count) > bytes_ - at_) {
+      isGood_ = false;
+      return 0;
+    }
+    return static_cast<size_t>(count);
+  }
+  std::string Text() {
+    const size_t size = Count();
+    std::string value(data_ + at_, size);
+    at_ += size;
+    return value;
+  }
+  std::vector<int64_t> Numbers() {
+    std::vector<int64_t> values;
+    for (size_t left = Count(); left > 0 && isGood_; left--) values.push_back(Number());
+    return values;
+  }
+  std::vector<TensorInfo> Tensors() {
+    std::vector<TensorInfo> tensors;
+    for (size_t left = Count(); left > 0 && isGood_; left--) {
+      TensorInfo tensor;
+      tensor.name = Text();
+      tensor.type = static_cast<aclDataType>(Number());
+      tensor.dims = Numbers();
+      tensors.push_back(std::move(tensor));
+    }
+    return tensors;
+  }
+  std::vector<std::vector<int64_t>> Shapes() {
+    std::vector<std::vector<int64_t>> shapes;
+    for (size_t left = Count(); left > 0 && isGood_; left--) shapes.push_back(Numbers());
+    return shapes;
+  }
+
+ private:
+  const char *data_;
+  size_t bytes_;
+  size_t at_ = 0;
+  bool isGood_ = true;
+};
+
+/** Work of one run in multiply-adds: a rough guess from weights and input sizes, enough to make bigger gears take longer. */
+double EstimateMacs(const CompiledModel &model, const std::vector<std::vector<int64_t>> &inputs) {
+  double rows = 1;
+  double elements = 0;
+  for (const auto &shape : inputs) {
+    const int64_t count = std::max<int64_t>(1, ElementCount(shape));
+    elements += static_cast<double>(count);
+    if (shape.size() > 1 && shape[0] > 0) rows = std::max(rows, static_cast<double>(shape[0]));
+  }
+  const double reuse = std::clamp(elements / rows / 1024, 1.0, 256.0);
+  return static_cast<double>(model.WeightBytes()) / 4 * rows * reuse + elements * 64;
+}
+
+}  // namespace
+
+size_t CompiledModel::LargestVariant() const {
+  size_t largest = 0;
+  int64_t most = -1;
+  for (size_t index = 0; index < variants.size(); index++) {
+    int64_t total = 0;
+    for (const auto &shape : variants[index].inputs) total += ElementCount(shape);
+    if (total > most) {
+      most = total;
+      largest = index;
+    }
+  }
+  return largest;
+}
+
+size_t CompiledModel::InputBytes(size_t index) const {
+  size_t bytes = 0;
+  for (const Variant &variant : variants) bytes = std::max(bytes, TensorBytes(inputs[index].type, variant.inputs[index]));
+  return bytes;
+}
+
+size_t CompiledModel::OutputBytes(size_t index) const {
+  size_t bytes = 0;
+  for (const Variant &variant : variants) bytes = std::max(bytes, TensorBytes(outputs[index].type, variant.outputs[index]));
+  return bytes;
+}
+
+uint64_t CompiledModel::WorkBytes() const {
+  uint64_t bytes = 1 << 20;
+  for (size_t index = 0; index < inputs.size(); index++) bytes += 2 * InputBytes(index);
+  for (size_t index = 0; index < outputs.size(); index++) bytes += 2 * OutputBytes(index);
+  return bytes;
+}
+
+bool ParseCores(const std::string &text, const Profile &profile, int &cube, int &vector, std::string &error) {
+  cube = profile.cubeCores;
+  vector = profile.vectorCores;
+  if (text.empty()) return true;
+  const size_t bar = text.find('|');
+  char *end = nullptr;
+  const std::string first = text.substr(0, bar);
+  const std::string second = bar == std::string::npos ? "" : text.substr(bar + 1);
+  const long cubeWanted = std::strtol(first.c_str(), &end, 10);
+  bool isNumber = !first.empty() && *end == 0;
+  long vectorWanted = vector;
+  if (!second.empty()) {
+    vectorWanted = std::strtol(second.c_str(), &end, 10);
+    isNumber = isNumber && *end == 0;
+  }
+  if (!isNumber) {
+    error = "the core number '" + text + "' is not of the form 12|10 or 8";
+    return false;
+  }
+  // 310P and 910 have no separate vector cores to choose: that part is ignored there.
+  const bool hasVectorPart = profile.npuArch >= 2201 && profile.vectorCores > 0;
+  if (cubeWanted < 1 || cubeWanted > profile.cubeCores || (hasVectorPart && (vectorWanted < 1 || vectorWanted > profile.vectorCores))) {
+    error = "the core number '" + text + "' is beyond " + profile.soc + ", which has " + std::to_string(profile.cubeCores) + "|" + std::to_string(profile.vectorCores);
+    return false;
+  }
+  cube = static_cast<int>(cubeWanted);
+  if (hasVectorPart) vector = static_cast<int>(vectorWanted);
+  return true;
+}
+
+std::shared_ptr<CompiledModel> Compile(const std::string &onnx, const CompileRequest &request, std::string &error) {
+  const Profile *profile = Settings::Instance().FindSoc(request.soc);
+  if (profile == nullptr) {
+    error = "the soc version '" + request.soc + "' is not known";
+    return nullptr;
+  }
+  auto model = std::make_shared<CompiledModel>();
+  model->name = request.name;
+  model->soc = profile->soc;
+  model->gearKind = request.gearKind;
+  model->onnx = onnx;
+  if (!ParseCores(request.aicoreNum, *profile, model->cubeCores, model->vectorCores, error)) return nullptr;
+  const auto session = OnnxSession::Create(onnx.data(), onnx.size(), error);
+  if (session == nullptr) return nullptr;
+  model->inputs = session->inputs();
+  model->outputs = session->outputs();
+  if (!ApplyInputShape(request.inputShape, model->inputs, error) || !MakeVariants(request, *model, error) || !LearnOutputs(*session, *model, error)) {
+    return nullptr;
+  }
+  return model;
+}
+
+double CompileSeconds(const CompiledModel &model) {
+  return 2.0 + 0.6 * static_cast<double>(std::max<size_t>(1, model.variants.size())) + static_cast<double>(model.WeightBytes()) / 100e6;
+}
+
+std::string WriteOm(const CompiledModel &model) {
+  FieldWriter fields;
+  fields.Text(model.name);
+  fields.Text(model.soc);
+  fields.Number(static_cast<int64_t>(model.gearKind));
+  fields.Number(model.cubeCores);
+  fields.Number(model.vectorCores);
+  fields.Tensors(model.inputs);
+  fields.Tensors(model.outputs);
+  fields.Number(static_cast<int64_t>(model.variants.size()));
+  for (const Variant &variant : model.variants) {
+    fields.Numbers(variant.gear);
+    fields.Shapes(variant.inputs);
+    fields.Shapes(variant.outputs);
+  }
+  fields.Text(model.onnx);
+  const std::string &body = fields.text();
+  std::string file(OM_HEADER_BYTES, '\0');
+  const uint64_t size = body.size();
+  const uint64_t sum = Checksum(body.data(), body.size());
+  std::memcpy(&file[0], OM_MAGIC, 4);
+  std::memcpy(&file[4], &OM_VERSION, 4);
+  std::memcpy(&file[8], &size, 8);
+  std::memcpy(&file[16], &sum, 8);
+  std::memcpy(&file[32], OM_LABEL, sizeof OM_LABEL);
+  return file + body;
+}
+
+std::shared_ptr<CompiledModel> ReadOm(const void *data, size_t bytes, OmProblem &problem, std::string &error) {
+  const char *file = static_cast<const char *>(data);
+  problem = OmProblem::NotOm;
+  if (bytes < OM_HEADER_BYTES || std::memcmp(file, OM_MAGIC, 4) != 0) {
+    error = "the model does not begin with the header of an .om file";
+    return nullptr;
+  }
+  if (std::memcmp(file + 32, OM_LABEL, sizeof OM_LABEL) != 0) {
+    error = "the .om file was made for a real chip: simulated cards run .om files of the simulated atc only";
+    return nullptr;
+  }
+  uint64_t size = 0;
+  uint64_t sum = 0;
+  std::memcpy(&size, file + 8, 8);
+  std::memcpy(&sum, file + 16, 8);
+  if (size != bytes - OM_HEADER_BYTES) {
+    problem = OmProblem::Truncated;
+    error = "the .om file has " + std::to_string(bytes) + " bytes, its header says " + std::to_string(size + OM_HEADER_BYTES);
+    return nullptr;
+  }
+  problem = OmProblem::Damaged;
+  error = "the .om file is damaged";
+  if (Checksum(file + OM_HEADER_BYTES, size) != sum) return nullptr;
+  FieldReader fields(file + OM_HEADER_BYTES, size);
+  auto model = std::make_shared<CompiledModel>();
+  model->name = fields.Text();
+  model->soc = fields.Text();
+  model->gearKind = static_cast<GearKind>(fields.Number());
+  model->cubeCores = static_cast<int>(fields.Number());
+  model->vectorCores = static_cast<int>(fields.Number());
+  model->inputs = fields.Tensors();
+  model->outputs = fields.Tensors();
+  for (size_t left = fields.Count(); left > 0 && fields.isGood(); left--) {
+    Variant variant;
+    variant.gear = fields.Numbers();
+    variant.inputs = fields.Shapes();
+    variant.outputs = fields.Shapes();
+    if (variant.inputs.size() != model->inputs.size() || variant.outputs.size() != model->outputs.size()) return nullptr;
+    model->variants.push_back(std::move(variant));
+  }
+  model->onnx = fields.Text();
+  if (!fields.isGood()) return nullptr;
+  problem = OmProblem::None;
+  error.clear();
+  return model;
+}
+
+std::shared_ptr<LoadedModel> LoadedModel::Load(std::shared_ptr<const CompiledModel> model, Device &device, bool takesWork, bool takesWeights,
+                                               TaskResult &problem) {
+  if (model->soc != device.profile.soc) {
+    problem = {ACL_ERROR_GE_LOAD_MODEL, "the model was compiled for " + model->soc + ", this is " + device.profile.soc + ": convert it again with atc"};
+    return nullptr;
+  }
+  std::shared_ptr<LoadedModel> loaded(new LoadedModel(std::move(model), device));
+  Runtime &runtime = Runtime::Instance();
+  const bool isFull = Settings::Instance().Strike(FaultKind::OutOfMemory, device.logicId);
+  if (!isFull && takesWork) loaded->work_ = runtime.AllocateOn(device, loaded->model_->WorkBytes());
+  if (!isFull && takesWeights) loaded->weights_ = runtime.AllocateOn(device, std::max<uint64_t>(1, loaded->model_->WeightBytes()));
+  if (isFull || (takesWork && loaded->work_ == nullptr) || (takesWeights && loaded->weights_ == nullptr)) {
+    problem = {ACL_ERROR_GE_MEMORY_ALLOCATION, "the model does not fit into the memory of device " + std::to_string(device.id)};
+    return nullptr;
+  }
+  std::string error;
+  loaded->session_ = OnnxSession::Create(loaded->model_->onnx.data(), loaded->model_->onnx.size(), error);
+  if (loaded->session_ == nullptr) {
+    problem = {ACL_ERROR_GE_LOAD_MODEL, error};
+    return nullptr;
+  }
+  return loaded;
+}
+
+LoadedModel::~LoadedModel() {
+  // After a reset of the device they are gone already.
+  if (!IsUsable()) return;
+  if (work_ != nullptr) Runtime::Instance().Free(work_);
+  if (weights_ != nullptr) Runtime::Instance().Free(weights_);
+}
+
+TaskResult LoadedModel::Run(const std::vector<TensorView> &inputs, CoreShare cores, Stream *stream,
+                            const std::function<bool(size_t index, const TensorView &output, std::string &error)> &take) const {
+  const int cube = model_->IsDynamic() ? cores.cube : model_->cubeCores;
+  const int vector = model_->IsDynamic() ? cores.vector : model_->vectorCores;
+  TaskResult result = Runtime::Instance().TaskFault(device_, stream);
+  if (result.code != ACL_SUCCESS) return result;
+  device_.cores.Take(cube);
+  const uint64_t start = NowNanoseconds();
+  std::string error;
+  double bytes = static_cast<double>(model_->WeightBytes());
+  std::vector<std::vector<int64_t>> shapes;
+  for (const TensorView &input : inputs) {
+    shapes.push_back(input.dims);
+    bytes += static_cast<double>(input.bytes);
+  }
+  const bool ran = session_->Run(inputs, take, error);
+  const Profile &profile = device_.profile;
+  const double microseconds = LAUNCH_MICROSECONDS + EstimateMacs(*model_, shapes) / (profile.macsPerCoreMicrosecond * cube) + bytes / profile.bytesPerMicrosecond;
+  const double wanted = microseconds * 1e3 * Settings::Instance().timeScale();
+  const double used = static_cast<double>(NowNanoseconds() - start);
+  if (used < wanted) std::this_thread::sleep_for(std::chrono::nanoseconds(static_cast<int64_t>(wanted - used)));
+  const double seconds = static_cast<double>(NowNanoseconds() - start) / 1e9;
+  const double cubeShare = static_cast<double>(cube) / std::max(1, profile.cubeCores);
+  const double vectorShare = profile.vectorCores == 0 ? 0 : 0.6 * vector / profile.vectorCores;
+  SharedState::Instance().RecordRun(device_.logicId, seconds, cubeShare, vectorShare, bytes);
+  device_.cores.Give(cube);
+  if (!ran) return {ACL_ERROR_RT_MODEL_EXECUTE, "the run of model '" + model_->name + "' failed: " + error};
+  return {};
+}
+
+}  // namespace simulator

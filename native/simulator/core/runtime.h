@@ -1,0 +1,172 @@
+// The state of one process that uses simulated cards: initialisation, each thread's context, devices, streams, events and memory. It knows
+// CANN's rules; the libraries with CANN's names only translate.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "acl/acl_rt.h"
+#include "core/settings.h"
+#include "core/stream.h"
+
+namespace simulator {
+
+/** The cores of one chip: runs that together want more than there are wait in line. */
+class CorePool {
+ public:
+  explicit CorePool(int cores) : free_(cores) {}
+  void Take(int cores);
+  void Give(int cores);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int free_;
+  uint64_t nextTicket_ = 0;
+  uint64_t served_ = 0;
+};
+
+struct Device {
+  explicit Device(const Profile &kind, int number, int machineNumber);
+
+  const Profile &profile;
+  /** As this process counts them (after ASCEND_RT_VISIBLE_DEVICES). */
+  const int id;
+  /** As the machine counts them; what faults, telemetry and the shared state use. */
+  const int logicId;
+  CorePool cores;
+  /** Counts the resets: what was allocated before one is gone. */
+  std::atomic<uint64_t> generation{0};
+
+  // Below: only with the runtime's lock.
+  int setCount = 0;
+  Handle defaultContext = 0;
+  uint32_t streamCount = 0;
+  uint32_t cubeLimit = 0;
+  uint32_t vectorLimit = 0;
+};
+
+struct Context {
+  Device *device;
+  bool isDefault;
+  std::shared_ptr<Stream> defaultStream;
+};
+
+/** Cores a run may use: the stream's limit, else the process's, else all. */
+struct CoreShare {
+  int cube;
+  int vector;
+};
+
+class Runtime {
+ public:
+  static Runtime &Instance();
+
+  // Initialisation: the counts of aclInit.
+  aclError Initialize(const char *configPath);
+  aclError Finalize();
+  aclError FinalizeReference(uint64_t *count);
+  /** 100001 before aclInit, 100039 in stub mode, 500000 without settings; else ACL_SUCCESS. */
+  aclError RequireInitialized();
+  /** As RequireInitialized without asking for aclInit: for GE, which does not need it. */
+  aclError RequireCards();
+
+  size_t deviceCount() const { return devices_.size(); }
+  /** Null for an id that does not exist. */
+  Device *FindDevice(int id);
+
+  aclError SetDevice(int id);
+  aclError ResetDevice(int id, bool force);
+  aclError CurrentDevice(Device *&device);
+
+  aclError CreateContext(int id, Handle &context);
+  aclError DestroyContext(Handle context);
+  aclError SetCurrentContext(Handle context);
+  aclError CurrentContext(Handle &context);
+  /** Makes a context of GE's own and leaves the calling thread on it. */
+  aclError EnterPrivateContext(int id, Handle &context);
+  /** Drops a private context without complaint when it is gone already. */
+  void DropContext(Handle context);
+  Handle DefaultContext(int id);
+
+  aclError CreateStream(Handle &stream);
+  aclError DestroyStream(Handle stream, bool force);
+  /** The stream (0: the default one) if it belongs to the thread's current context. */
+  aclError FindStream(Handle handle, std::shared_ptr<Stream> &stream);
+  aclError SynchronizeStream(Handle handle, int64_t milliseconds);
+  aclError SynchronizeDevice();
+  aclError StreamsLeft(uint32_t &count);
+
+  aclError CreateEvent(Handle &event);
+  aclError DestroyEvent(Handle event);
+  aclError FindEvent(Handle handle, std::shared_ptr<Event> &event);
+
+  aclError Malloc(void **address, size_t size, bool withGuard);
+  aclError Free(void *address);
+  aclError MallocHost(void **address, size_t size);
+  aclError FreeHost(void *address);
+  aclError Memcpy(void *destination, size_t room, const void *source, size_t count, aclrtMemcpyKind kind);
+  aclError MemcpyAsync(void *destination, size_t room, const void *source, size_t count, aclrtMemcpyKind kind, Handle stream);
+  aclError Memset(void *address, size_t room, int32_t value, size_t count);
+  /** Whether the range lies inside one allocation of that device. */
+  bool IsDeviceRange(const Device &device, const void *address, size_t bytes);
+  /** Device memory without a thread context: for models and GE. Counts against the chip. @returns null when the chip is full */
+  void *AllocateOn(Device &device, size_t bytes);
+
+  aclError SetLimit(Device &device, aclrtDevResLimitType type, uint32_t value);
+  aclError SetStreamLimit(Stream &stream, aclrtDevResLimitType type, uint32_t value);
+  void ClearLimits(Device &device);
+  void ClearLimits(Stream &stream);
+  CoreShare SharesOf(const Device &device, const Stream *stream);
+  aclError UseStreamLimits(Handle stream, bool use);
+  /** The stream whose limits the calling thread took over; null: none. */
+  std::shared_ptr<Stream> LimitStream();
+
+  /** A fault that makes each use of the device fail: the link is gone. */
+  aclError RequireLink(const Device &device);
+  /** What a task on the device ends with when a fault is set; hangs while there is one. */
+  TaskResult TaskFault(const Device &device, Stream *stream);
+
+ private:
+  struct Allocation {
+    size_t size;
+    size_t reserved;
+    Device *device;
+    bool isDevice;
+  };
+
+  Runtime();
+  void ReleaseDevice(Device &device, std::vector<std::shared_ptr<Stream>> &streams);
+  std::shared_ptr<Stream> NewStream(Handle context, Device &device);
+  /** The allocation that holds the address; null: ordinary host memory. Call with the lock held. */
+  const Allocation *FindAllocation(const void *address, size_t *left);
+  aclError CheckCopy(const void *destination, size_t room, const void *source, size_t count, aclrtMemcpyKind kind, bool *isHostToHost,
+                     bool *isPinned);
+  Handle NextHandle() { return nextHandle_ += 64; }
+
+  std::vector<std::unique_ptr<Device>> devices_;
+  std::mutex mutex_;
+  uint64_t initCount_ = 0;
+  bool wasFinalized_ = false;
+  Handle nextHandle_ = 0x5100'0000'0000;
+  std::map<Handle, Context> contexts_;
+  std::map<Handle, std::shared_ptr<Stream>> streams_;
+  std::map<Handle, std::shared_ptr<Event>> events_;
+  std::map<uintptr_t, Allocation> allocations_;
+};
+
+template <typename Pointer>
+Handle ToHandle(Pointer pointer) {
+  return reinterpret_cast<Handle>(pointer);
+}
+inline void *FromHandle(Handle handle) { return reinterpret_cast<void *>(handle); }
+
+}  // namespace simulator
