@@ -16,6 +16,8 @@ export interface ConsoleOptions {
   readonly host: 'browser' | 'desktop'
   /** The real Electron; undefined: the stand-in. */
   readonly electronPath: string | undefined
+  /** A file that the server process loads ahead of itself; undefined: none. */
+  readonly serverPreload: string | undefined
 }
 
 export interface RunningConsole {
@@ -26,6 +28,7 @@ export interface RunningConsole {
   httpPort(): Promise<number>
   /** Opens a folder as a model repository from the first-run page, by the host's own way: folder browser or dialog. */
   openFolder(path: string): Promise<void>
+  serverProcessId(): Promise<number>
   /** Kills the server process at once, without a chance to say goodbye. */
   killServer(): Promise<void>
   /** Starts it again on the same ports and data; in the desktop the shell does that by itself. */
@@ -38,10 +41,14 @@ const CHROMIUM_ARGUMENTS = ['--no-sandbox', '--disable-gpu', '--no-first-run', '
 export const test = base.extend<ConsoleOptions & { console: RunningConsole }>({
   host: ['browser', { option: true }],
   electronPath: [undefined, { option: true }],
-  console: async ({ host, electronPath, viewport }, use) => {
+  serverPreload: [undefined, { option: true }],
+  console: async ({ host, electronPath, serverPreload, viewport }, use) => {
     const dataDirectory = mkdtempSync(join(tmpdir(), 'npu-console-e2e-'))
     mkdirSync(join(dataDirectory, 'home'), { recursive: true })
-    const env = { XDG_DATA_HOME: join(dataDirectory, 'data'), XDG_CONFIG_HOME: join(dataDirectory, 'config'), HOME: join(dataDirectory, 'home') }
+    const env = {
+      XDG_DATA_HOME: join(dataDirectory, 'data'), XDG_CONFIG_HOME: join(dataDirectory, 'config'), HOME: join(dataDirectory, 'home'),
+      ...(serverPreload === undefined ? {} : { NODE_OPTIONS: `--require=${serverPreload}` }),
+    }
     const outside: string[] = []
     const errors: string[] = []
     let close = async () => {}
@@ -84,6 +91,7 @@ async function openInBrowser(env: NodeJS.ProcessEnv, viewport: { width: number; 
         for (const name of relative(String(env['HOME']), path).split('/')) await dialog.getByText(name, { exact: true }).click()
         await dialog.getByRole('button', { name: /open/i }).last().click()
       },
+      serverProcessId: () => Promise.resolve(server.processId),
       async killServer() {
         server.kill('SIGKILL')
         await server.exited
@@ -115,6 +123,7 @@ async function openDesktop(env: Record<string, string>, dataDirectory: string, e
       await app.evaluate(({ dialog }, folder) => { dialog.showOpenDialog = () => Promise.resolve({ canceled: false, filePaths: [folder] }) }, path)
       await page.getByTestId('first-run-open').click()
     },
+    serverProcessId: () => serverProcessId(page),
     async killServer() {
       process.kill(await serverProcessId(page), 'SIGKILL')
     },
@@ -144,7 +153,7 @@ function watch(page: Page, outside: string[], errors: string[]): void {
 }
 
 /** Clicks an entry of the rail. */
-export async function openPage(page: Page, name: 'Overview' | 'Models' | 'Monitor' | 'Settings'): Promise<void> {
+export async function openPage(page: Page, name: 'Overview' | 'Models' | 'Monitor' | 'Pipelines' | 'Settings'): Promise<void> {
   await page.locator('[data-region="rail"]').getByRole('link', { name }).click()
 }
 

@@ -81,7 +81,7 @@ function Notice({ notice }: { readonly notice: InstanceNotice }) {
     return () => clearTimeout(timer)
   }, [isOver, key])
   return (
-    <div className="npu-notices-entry" data-testid="instance-notice">
+    <div className={`npu-notices-entry${instance?.state === 'FAILED' ? ' npu-notices-failed' : ''}`} data-testid="instance-notice">
       <div className="npu-row">
         {instance === undefined ? <StatePill kind="unloaded" isPlain /> : instance.restart !== null ? <RestartPill restart={instance.restart} /> : <StatePill kind={instance.state === 'READY' ? 'ready' : 'failed'} text={t(instance.state === 'READY' ? 'notice.again' : 'notice.over')} isPlain />}
         <span className="npu-grow" />

@@ -51,11 +51,12 @@ export async function openRepository(path: string): Promise<void> {
 /** The sample's model that shows most with one picture: its Test tab offers Load, then Run. */
 const SAMPLE_TO_TRY = 'ppocr_rec'
 
-export async function openSampleRepository(): Promise<void> {
+/** @param goOn where to then; default: that model's Test tab */
+export async function openSampleRepository(goOn: () => void = () => navigate('models', SAMPLE_TO_TRY, 'test')): Promise<void> {
   const { hash } = window.location
   const isOpen = await run({ kind: 'sample', path: '', error: null }, () => command('repository.openSample'))
   // Whoever went elsewhere meanwhile stays there.
-  if (isOpen && window.location.hash === hash) navigate('models', SAMPLE_TO_TRY, 'test')
+  if (isOpen && window.location.hash === hash) goOn()
 }
 
 /** True when it is open. */

@@ -100,7 +100,8 @@ function HeaderActions({ detail }: { readonly detail: ModelDetail }) {
   return (
     <>
       {!availability.canChange && <span className="npu-secondary">{t(`models:blocked.${availability.reason}`)}</span>}
-      {(!isLoaded || failureReason(detail.summary) !== '') && <Button icon={<LoadIcon />} disabledFocusable={isOff} onClick={() => { if (!isOff) void loadModels([name]) }} data-testid="detail-load">{t(failureReason(detail.summary) === '' ? 'load' : 'common:retry')}</Button>}
+      {/* While it loads, the card of the load has the way to end it. */}
+      {state !== 'loading' && (!isLoaded || failureReason(detail.summary) !== '') && <Button icon={<LoadIcon />} disabledFocusable={isOff} onClick={() => { if (!isOff) void loadModels([name]) }} data-testid="detail-load">{t(failureReason(detail.summary) === '' ? 'load' : 'common:retry')}</Button>}
       {isLoaded && <Button icon={<UnloadIcon />} disabledFocusable={isOff} onClick={() => { if (!isOff) void unloadModels([name]) }} data-testid="detail-unload">{t('unload')}</Button>}
     </>
   )

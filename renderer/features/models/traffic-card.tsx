@@ -1,5 +1,5 @@
 /** Which share of the requests that name no version goes to another version than the one that serves them: set here, changed at once, measured beside it. */
-import { Button, Field, Input, Select, Slider } from '@fluentui/react-components'
+import { Button, Input, Select, Slider } from '@fluentui/react-components'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { ModelSummary, TrafficSplitSettings } from '../../../server-core/contract/repository.ts'
@@ -42,7 +42,7 @@ function Split({ model, ready }: { readonly model: ModelSummary; readonly ready:
           </label>
           {isOn ? (
             <>
-              <Slider className="npu-detail-traffic-slider" min={0} max={100} step={1} value={Math.round(percent)} aria-label={t('traffic.share', { version })} onChange={(_event, { value }) => change(value)}
+              <Slider className="npu-detail-traffic-slider" min={0} max={100} value={Math.round(percent)} aria-label={t('traffic.share', { version })} onChange={(_event, { value }) => change(value)}
                 onKeyDown={(event) => { if (event.key === 'PageUp' || event.key === 'PageDown') { event.preventDefault(); change(percent + (event.key === 'PageUp' ? 10 : -10)) } }} data-testid="traffic-slider" />
               <PercentField percent={percent} label={t('traffic.share', { version })} onChange={change} />
             </>
@@ -62,10 +62,8 @@ function PercentField({ percent, label, onChange }: { readonly percent: number; 
   const [typed, setTyped] = useState<string | null>(null)
   const take = () => { if (typed !== null && typed.trim() !== '') onChange(Number(typed.replace(',', '.'))); setTyped(null) }
   return (
-    <Field className="npu-detail-traffic-field">
-      <Input size="small" inputMode="decimal" value={typed ?? shareText(percent)} aria-label={label} contentAfter="%" onChange={(_event, { value }) => setTyped(value)} onBlur={take}
-        onKeyDown={(event) => { if (event.key === 'Enter') take(); if (event.key === 'Escape') setTyped(null) }} data-testid="traffic-percent" />
-    </Field>
+    <Input className="npu-detail-traffic-field" size="small" inputMode="decimal" value={typed ?? shareText(percent)} aria-label={label} contentAfter="%" onChange={(_event, { value }) => setTyped(value)} onBlur={take}
+      onKeyDown={(event) => { if (event.key === 'Enter') take(); if (event.key === 'Escape') setTyped(null) }} data-testid="traffic-percent" />
   )
 }
 

@@ -47,9 +47,10 @@ export function ExecutionsCard({ graph }: { readonly graph: EnsembleGraph }) {
 function Waterfall({ execution, graph }: { readonly execution: EnsembleExecution; readonly graph: EnsembleGraph }) {
   const { t } = useTranslation('pipelines')
   const nameOf = (step: number) => `${step + 1} ${graph.steps.find((entry) => entry.step === step)?.modelName ?? ''}`
+  const hasSlots = graph.maxInflightRequests > 0
   const { top, ticks } = valueScale(execution.totalNanoseconds / 1e6)
   const at = (milliseconds: number) => `${Math.max(0, Math.min(100, (milliseconds / top) * 100))}%`
-  const used = new Set(execution.steps.flatMap((run) => runBars(run, execution).map(({ part }) => part)))
+  const used = new Set(execution.steps.flatMap((run) => runBars(run, execution, hasSlots).map(({ part }) => part)))
   return (
     <div className="npu-pipelines-waterfall" data-testid="pipeline-waterfall">
       <Sentence execution={execution} nameOf={nameOf} />
@@ -58,7 +59,7 @@ function Waterfall({ execution, graph }: { readonly execution: EnsembleExecution
         <table>
           <thead><tr><td /><td aria-hidden="true"><div className="npu-pipelines-axis">{ticks.map((tick, index) => <span key={tick} style={{ left: at(tick) }}>{index === ticks.length - 1 ? `${tick} ms` : tick}</span>)}</div></td><td /></tr></thead>
           <tbody>{execution.steps.map((run, index) => {
-            const bars = runBars(run, execution)
+            const bars = runBars(run, execution, hasSlots)
             const took = formatMilliseconds(runMilliseconds(run, execution))
             return (
               <tr key={index} data-step={run.step}>

@@ -44,7 +44,7 @@ export function NoPipelines() {
             <p>{t('none.what')}</p>
             <ol className="npu-pipelines-steps"><li>{t('none.make.folder')}</li><li>{t('none.make.config')}</li><li>{t('none.make.load')}</li></ol>
             <div className="npu-row npu-pipelines-actions">
-              <Button appearance="primary" disabledFocusable={!canOpen} onClick={() => { if (canOpen) void openSampleRepository() }}>{t('none.sample')}</Button>
+              <Button appearance="primary" disabledFocusable={!canOpen} onClick={() => { if (canOpen) void openSampleRepository(() => navigate('pipelines', 'ppocr_line')) }}>{t('none.sample')}</Button>
               <Button onClick={() => navigate('models')}>{t('none.models')}</Button>
             </div>
             <p className="npu-secondary">{mode !== undefined && mode !== 'explicit' ? t('common:repository.onlyExplicit', { mode: t(`common:controlMode.${mode}`) }) : t('none.sampleNote')}</p>

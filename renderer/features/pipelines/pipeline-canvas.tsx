@@ -53,14 +53,17 @@ function StepNode({ node, figures, isSelected }: { readonly node: PipelineNode; 
   const { t } = useTranslation('pipelines')
   const { step, mean, share } = figures
   const state = useStepState(step)
-  const time = mean === null ? t('canvas.noRun') : formatMilliseconds(mean)
+  const select = () => selectStep(isSelected ? null : step.step)
   return (
-    <button type="button" className={`npu-pipelines-node${isSelected ? ' npu-pipelines-node-on' : ''}`} style={{ left: node.x, top: node.y, width: NODE_WIDTH, height: node.height }} aria-pressed={isSelected}
-      aria-label={t('canvas.step', { number: step.step + 1, model: step.modelName, state: t(`common:state.${state}`), time })} onClick={() => selectStep(isSelected ? null : step.step)} data-testid={`pipeline-node-${step.step}`}>
-      <span className="npu-pipelines-node-head"><StateMark kind={state} isDecoration /><b className="npu-cut" title={step.modelName}>{`${step.step + 1} ${step.modelName}`}</b><span className="npu-grow" /><span className="npu-badge">{step.isEnsemble ? t('badge.ensemble') : step.isDecoupled ? t('badge.decoupled') : t('badge.version', { version: step.servedVersion })}</span></span>
+    // The whole node is the pointer's handle of the button in its head.
+    <div className={`npu-pipelines-node npu-pipelines-step-node${isSelected ? ' npu-pipelines-node-on' : ''}`} style={{ left: node.x, top: node.y, width: NODE_WIDTH, height: node.height }} onClick={select} data-testid={`pipeline-node-${step.step}`}>
+      <button type="button" className="npu-pipelines-node-head" aria-pressed={isSelected} onClick={(event) => { event.stopPropagation(); select() }}>
+        <StateMark kind={state} /><b className="npu-cut" title={step.modelName}>{`${step.step + 1} ${step.modelName}`}</b><span className="npu-grow" />
+        <span className="npu-badge">{step.isEnsemble ? t('badge.ensemble') : step.isDecoupled ? t('badge.decoupled') : t('badge.version', { version: step.servedVersion })}</span>
+      </button>
       <Ports node={node} />
-      <span className="npu-pipelines-node-foot"><span data-testid="node-time">{time}</span><span className="npu-grow" />{share !== null && <span>{joinFigure(percentFigure(share))}</span>}</span>
-    </button>
+      <span className="npu-pipelines-node-foot"><span data-testid="node-time">{mean === null ? t('canvas.noRun') : formatMilliseconds(mean)}</span><span className="npu-grow" />{share !== null && <span>{joinFigure(percentFigure(share))}</span>}</span>
+    </div>
   )
 }
 

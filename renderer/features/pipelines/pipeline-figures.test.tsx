@@ -29,15 +29,16 @@ describe('runBars', () => {
 
   it('lays waiting for a slot before the run, the measured parts in it, and the rest behind them', () => {
     const run = stepRun(0, 5, 15, { heldNanoseconds: 2e6, queueNanoseconds: 1e6, computeInputNanoseconds: 0.5e6, computeInferNanoseconds: 6e6, computeOutputNanoseconds: 0.5e6 })
-    expect(runBars(run, execution)).toEqual([
+    expect(runBars(run, execution, false)[0]?.part).toBe('queue')
+    expect(runBars(run, execution, true)).toEqual([
       { part: 'held', start: 3, duration: 2 }, { part: 'queue', start: 5, duration: 1 }, { part: 'computeInput', start: 6, duration: 0.5 }, { part: 'computeInfer', start: 6.5, duration: 6 },
       { part: 'computeOutput', start: 12.5, duration: 0.5 }, { part: 'other', start: 13, duration: 2 },
     ])
   })
 
   it('never reaches beyond the run, and takes one that did not end to the end of the request', () => {
-    expect(runBars(stepRun(0, 0, 1, { computeInferNanoseconds: 5e6 }), execution)).toEqual([{ part: 'computeInfer', start: 0, duration: 1 }])
-    expect(runBars(stepRun(0, 12, null), execution)).toEqual([{ part: 'other', start: 12, duration: 8 }])
+    expect(runBars(stepRun(0, 0, 1, { computeInferNanoseconds: 5e6 }), execution, true)).toEqual([{ part: 'computeInfer', start: 0, duration: 1 }])
+    expect(runBars(stepRun(0, 12, null), execution, true)).toEqual([{ part: 'other', start: 12, duration: 8 }])
   })
 })
 

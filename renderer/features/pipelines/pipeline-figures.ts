@@ -60,12 +60,13 @@ export interface RunBar {
 /**
  * The parts of a run one after another: waiting for a slot before it began, then the parts that its model measured, then the rest. A decoupled
  * run measures its first parts only; the rest is what follows.
+ * @param hasSlots the ensemble limits the runs of a step: without a limit nothing waits for a slot
  */
-export function runBars(run: EnsembleStepRun, execution: Pick<EnsembleExecution, 'totalNanoseconds'>): RunBar[] {
+export function runBars(run: EnsembleStepRun, execution: Pick<EnsembleExecution, 'totalNanoseconds'>, hasSlots: boolean): RunBar[] {
   const start = run.startNanoseconds / NANOSECONDS_PER_MILLISECOND
   const total = runMilliseconds(run, execution)
   const held = run.heldNanoseconds / NANOSECONDS_PER_MILLISECOND
-  const bars: RunBar[] = held > 0 ? [{ part: 'held', start: start - held, duration: held }] : []
+  const bars: RunBar[] = hasSlots && held > 0 ? [{ part: 'held', start: start - held, duration: held }] : []
   let at = 0
   for (const part of ['queue', 'computeInput', 'computeInfer', 'computeOutput'] as const) {
     const duration = Math.min(run[`${part}Nanoseconds`] / NANOSECONDS_PER_MILLISECOND, total - at)

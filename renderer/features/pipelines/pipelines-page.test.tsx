@@ -4,6 +4,7 @@ import type { EnsembleGraph } from '../../../server-core/contract/ensemble.ts'
 import type { ModelSummary } from '../../../server-core/contract/repository.ts'
 import { consoleClient, ConsoleError } from '../../console-client.ts'
 import { initialConsoleState, useConsole } from '../../console-store.ts'
+import { useRepository } from '../../frame/repository-actions.ts'
 import { useRoute } from '../../router.ts'
 import { ensembleExecution, ensembleGraph, graphEdge, graphStep, stepRun, stepStatistics } from '../../testing/ensembles.ts'
 import { modelSample, modelSummary, serverSample, serverStatus } from '../../testing/models.ts'
@@ -48,12 +49,14 @@ describe('pipelines page', () => {
     expect(byId('no-pipelines')?.querySelector('pre')?.textContent).toContain('ensemble_scheduling')
     await act(async () => [...page.container.querySelectorAll('button')].find((button) => button.textContent === 'Open the sample repository')?.click())
     expect(command).toHaveBeenCalledWith('repository.openSample')
+    expect(useRepository.getState().task).toMatchObject({ kind: 'sample' })
+    await act(async () => useRepository.setState({ task: null }))
   })
 
   it('shows both steps as nodes and in the outline, with tensors, times and shares', async () => {
     await show([line(), modelSummary('cls', { state: 'READY' }), modelSummary('rec', { state: 'UNAVAILABLE', reason: 'Internal: no' })])
-    expect(byId('pipeline-node-0')?.getAttribute('aria-label')).toBe('Step 1, cls, Ready, 1.0 ms')
-    expect(byId('pipeline-node-1')?.getAttribute('aria-label')).toBe('Step 2, rec, Failed, 9.0 ms')
+    const node = (step: number) => [byId(`pipeline-node-${step}`)?.querySelector('button svg')?.getAttribute('aria-label'), byId(`pipeline-node-${step}`)?.querySelector('b')?.textContent, byId(`pipeline-node-${step}`)?.querySelector('[data-testid="node-time"]')?.textContent]
+    expect([node(0), node(1)]).toEqual([['Ready', '1 cls', '1.0 ms'], ['Failed', '2 rec', '9.0 ms']])
     expect(byId('pipeline-node-1')?.textContent).toContain('FP32 [-1, 3, 48, 192]')
     expect(byId('pipeline-node-1')?.textContent).toContain('90 %')
     expect(byId('pipeline-canvas')?.querySelectorAll('path.npu-pipelines-line').length).toBe(4)
@@ -66,7 +69,7 @@ describe('pipelines page', () => {
   it('links the selected step to its model and its config, chosen from the outline by keyboard or from the canvas', async () => {
     await show([line(), modelSummary('cls', { state: 'READY' }), modelSummary('rec', { state: 'READY' })])
     await act(async () => byId('outline-step-1')?.click())
-    expect(byId('pipeline-node-1')?.getAttribute('aria-pressed')).toBe('true')
+    expect(byId('pipeline-node-1')?.querySelector('button')?.getAttribute('aria-pressed')).toBe('true')
     await act(async () => byId('step-config')?.click())
     expect(window.location.hash).toBe('#/models/rec/config')
     await act(async () => byId('pipeline-node-0')?.click())

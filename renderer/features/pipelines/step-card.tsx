@@ -21,7 +21,7 @@ export function StepCard({ graph, figures }: { readonly graph: EnsembleGraph; re
   const reason = useConsole((store) => { const model = store.models?.find(({ name }) => name === step.modelName); return model === undefined ? '' : failureReason(model) })
   const wanted = step.modelVersion === -1 ? t('step.latest', { version: step.servedVersion }) : String(step.modelVersion)
   const close = () => {
-    document.querySelector<HTMLElement>(`[data-testid="outline-step-${step.step}"], [data-testid="pipeline-node-${step.step}"]`)?.focus()
+    document.querySelector<HTMLElement>(`[data-testid="outline-step-${step.step}"], [data-testid="pipeline-node-${step.step}"] button`)?.focus()
     selectStep(null)
   }
   return (
