@@ -5,7 +5,7 @@
 import { lazy } from 'react'
 import type { ComponentType, LazyExoticComponent } from 'react'
 import type { ModelDetail } from '../server-core/contract/console-api.ts'
-import { ModelsIcon, MonitorIcon, OverviewIcon, PipelinesIcon, SettingsIcon } from './components/icons.tsx'
+import { DevicesIcon, ModelsIcon, MonitorIcon, OverviewIcon, PipelinesIcon, SettingsIcon } from './components/icons.tsx'
 
 export interface PageEntry {
   /** First segment of the address, and key of its name: `common:page.<id>`. */
@@ -21,6 +21,7 @@ export const pages: readonly [PageEntry, ...PageEntry[]] = [
   { id: 'overview', icon: OverviewIcon, component: lazy(() => import('./features/overview/overview-page.tsx')) },
   { id: 'models', icon: ModelsIcon, component: lazy(() => import('./features/models/models-page.tsx')), detail: lazy(() => import('./features/models/model-detail-page.tsx')) },
   { id: 'monitor', icon: MonitorIcon, component: lazy(() => import('./features/monitor/monitor-page.tsx')) },
+  { id: 'devices', icon: DevicesIcon, component: lazy(() => import('./features/devices/devices-page.tsx')) },
   { id: 'pipelines', icon: PipelinesIcon, component: lazy(() => import('./features/pipelines/pipelines-page.tsx')) },
   { id: 'settings', icon: SettingsIcon, component: lazy(() => import('./features/settings/settings-page.tsx')), isAtEnd: true },
 ]

@@ -14,6 +14,7 @@ export { ChevronRight12Regular as ChevronRightIcon } from '@fluentui/react-icons
 export { Copy16Regular as CopyIcon } from '@fluentui/react-icons/svg/copy'
 export { Cube20Regular as ModelsIcon } from '@fluentui/react-icons/svg/cube'
 export { DarkTheme20Regular as ThemeIcon } from '@fluentui/react-icons/svg/dark-theme'
+export { DeveloperBoard20Regular as DevicesIcon } from '@fluentui/react-icons/svg/developer-board'
 export { Dismiss16Regular as CloseIcon } from '@fluentui/react-icons/svg/dismiss'
 export { Document16Regular as FileIcon } from '@fluentui/react-icons/svg/document'
 export { Edit16Regular as EditIcon } from '@fluentui/react-icons/svg/edit'

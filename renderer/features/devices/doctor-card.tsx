@@ -1,0 +1,73 @@
+/** The Doctor's findings: what needs repair first, each with the exact repair to copy. */
+import { useTranslation } from 'react-i18next'
+import type { DoctorCheck, DoctorReport, DoctorVerdict } from '../../../server-core/contract/devices.ts'
+import { Age } from '../../components/age.tsx'
+import { Card } from '../../components/card.tsx'
+import { CopyButton } from '../../components/copy-button.tsx'
+import { ErrorNotice } from '../../components/error-notice.tsx'
+import { StateMark, type StateKind } from '../../components/state-pill.tsx'
+import { localized } from '../../lib/localized-text.ts'
+import { useNow } from '../../lib/use-now.ts'
+import { useDevices } from './devices-store.ts'
+
+const MARKS: Readonly<Record<DoctorVerdict, StateKind>> = { ok: 'ready', warning: 'degraded', problem: 'failed', unknown: 'unloaded' }
+const COUNTED: readonly DoctorVerdict[] = ['ok', 'warning', 'problem', 'unknown']
+
+export function DoctorCard() {
+  const { t } = useTranslation('devices')
+  const doctor = useDevices((state) => state.doctor)
+  const error = useDevices((state) => state.doctorError)
+  return (
+    <Card title={t('doctor.title')} note={<Examined />} isFlush className="npu-devices-doctor" actions={doctor === null ? undefined : <Counts doctor={doctor} />}>
+      {error !== null && <ErrorNotice sentence={t('doctor.failed')} error={error} />}
+      {doctor !== null && (
+        <>
+          <p className="npu-devices-summary" data-testid="doctor-summary">{localized(doctor.summary)}</p>
+          <ul className="npu-devices-checks" tabIndex={0} aria-label={t('doctor.title')}>{doctor.checks.map((check) => <Check key={check.id} check={check} />)}</ul>
+          <div className="npu-devices-foot"><CopyButton text={() => reportText(doctor, (verdict) => t(`verdict.${verdict}`))} label={t('doctor.copy')} hasLabel /></div>
+        </>
+      )}
+    </Card>
+  )
+}
+
+/** How old the findings are, or for how long the machine has been looked at. */
+function Examined() {
+  const { t } = useTranslation('devices')
+  const since = useDevices((state) => state.examinedSince)
+  const ranAt = useDevices((state) => state.doctor?.ranAt ?? 0)
+  const seconds = Math.floor((useNow() - (since ?? 0)) / 1000)
+  if (since !== null) return seconds < 1 ? null : <>{t('doctor.running', { seconds })}</>
+  return ranAt === 0 ? null : <Age time={ranAt} />
+}
+
+function Counts({ doctor }: { readonly doctor: DoctorReport }) {
+  const { t } = useTranslation('devices')
+  return (
+    <span className="npu-row">
+      {COUNTED.map((verdict) => ({ verdict, count: doctor.checks.filter((check) => check.verdict === verdict).length })).filter(({ count }) => count > 0).map(({ verdict, count }) => (
+        <span key={verdict} className={`npu-devices-count npu-is-${MARKS[verdict]}`} title={t(`verdict.${verdict}`)}><StateMark kind={MARKS[verdict]} isDecoration /><b>{count}</b><span className="npu-visually-hidden">{t(`verdict.${verdict}`)}</span></span>
+      ))}
+    </span>
+  )
+}
+
+function Check({ check }: { readonly check: DoctorCheck }) {
+  const { t } = useTranslation('devices')
+  const { verdict, title, detail, fix } = check
+  return (
+    <li className="npu-devices-check" data-testid={`doctor-${check.id}`} data-verdict={verdict}>
+      <StateMark kind={MARKS[verdict]} isDecoration />
+      <div className="npu-devices-check-text">
+        <p><span className="npu-visually-hidden">{t(`verdict.${verdict}`)}: </span><b>{localized(title)}</b></p>
+        <p className="npu-secondary">{localized(detail)}</p>
+        {fix !== null && <p className="npu-small-text">{localized(fix.text)}</p>}
+        {fix !== null && fix.command !== null && <div className="npu-devices-command"><code>{fix.command}</code><CopyButton text={fix.command} label={t('doctor.copyFix', { title: localized(title) })} /></div>}
+      </div>
+    </li>
+  )
+}
+
+function reportText({ summary, checks }: DoctorReport, word: (verdict: DoctorVerdict) => string): string {
+  return [localized(summary), ...checks.map(({ verdict, title, detail, fix }) => [`[${word(verdict)}] ${localized(title)}`, `  ${localized(detail)}`, ...(fix === null ? [] : [`  ${localized(fix.text)}`]), ...(fix === null || fix.command === null ? [] : [`  ${fix.command}`])].join('\n'))].join('\n')
+}
