@@ -174,6 +174,22 @@ describe('idle sequences', () => {
     expect(() => send('c', 1n)).toThrow(START_TEXT('1'))
   })
 
+  it('are each found at their own time, also when a slot that became free goes to a sequence of the backlog', async () => {
+    const { send, instance, clock, scheduler } = sequenceRig(IDLE, { maxBatchSize: 2 })
+    send('a', 1n, 'S')
+    await instance.finish()
+    clock.advanceMicroseconds(100)
+    send('b', 2n, 'S')
+    await instance.finish()
+    send('c', 3n, 'S')
+    send('d', 4n, 'S')
+    clock.advanceMicroseconds(900)
+    expect(scheduler.backlogSize).toBe(1)
+    clock.advanceMicroseconds(100)
+    expect(scheduler.backlogSize).toBe(0)
+    expect(() => send('e', 2n)).toThrow(START_TEXT('2'))
+  })
+
   it('count from the last request', () => {
     const { send, clock } = sequenceRig(IDLE)
     send('a', 1n, 'S')
@@ -244,6 +260,15 @@ describe('the backlog', () => {
     await instance.finish()
     await instance.finish()
     expect(instance.batches).toEqual([['a'], ['a2']])
+  })
+
+  it('expires what is due and nothing else, however much waits', () => {
+    const { send, clock, endOf, scheduler } = sequenceRig('', { maxBatchSize: 1 })
+    send('a', 1n, 'S')
+    // More than fit on the stack as the arguments of one call.
+    for (let index = 0; index < 130_000; index++) send(`${index}`, BigInt(2 + index), 'SE', { timeoutMicroseconds: index === 7 ? 100 : 500 })
+    clock.advanceMicroseconds(100)
+    expect([endOf('6'), endOf('7'), scheduler.backlogSize]).toEqual([undefined, 'REJECTED timeout of the corresponding sequence has been expired', 129_999])
   })
 
   it('has no timeout for what has a slot', () => {
