@@ -171,6 +171,24 @@ describe('the instances of a model', () => {
   })
 })
 
+describe('the end of a sequence model', () => {
+  it('does not wait for sequences that nobody can continue', async () => {
+    const { model, backend, ask, clock } = await setUp('', { config: configOf('instance_group { kind: KIND_CPU } sequence_batching { max_sequence_idle_microseconds: 3600000000 }') })
+    await model.start()
+    const first = ask(1, { sequenceId: 1n, sequenceStart: true })
+    await settle()
+    await backend.copies[0]!.finish()
+    expect(await valueOf(first)).toBe(1)
+    const behind = ask(2, { sequenceId: 2n, sequenceStart: true })
+    const stopped = model.stop()
+    await settle()
+    await backend.copies[0]!.finish()
+    expect(await valueOf(behind)).toBe(2)
+    await stopped
+    expect([backend.alive, clock.timerCount]).toEqual([[], 0])
+  })
+})
+
 describe('an update of the instances in place', () => {
   it.each<[string, string, string, number, number]>([
     ['more of the same', 'instance_group { count: 1 kind: KIND_CPU }', 'instance_group { count: 3 kind: KIND_CPU }', 1, 2],

@@ -452,6 +452,8 @@ export class Model {
     if (this.#holds > 0) await new Promise<void>((resolve) => { this.#letGo.push(resolve) })
     this.#isStopping = true
     this.#scheduler.stopAccepting()
+    // A sequence that still has its slot would keep those of the backlog, and this, until it idles out.
+    this.#scheduler.endSequences?.()
     if (this.#inflightCount > 0) await new Promise<void>((resolve) => { this.#drained.push(resolve) })
     await this.#free()
   }

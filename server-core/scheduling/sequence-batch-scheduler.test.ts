@@ -280,6 +280,22 @@ describe('the backlog', () => {
   })
 })
 
+describe('the end of all sequences', () => {
+  it.each(['', 'direct { max_queue_delay_microseconds: 10 minimum_slot_utilization: 1 }', 'oldest { }', 'iterative_sequence: true'])('lets the backlog through, in order, and runs what waits (%s)', async (strategy) => {
+    const { send, instance, scheduler, clock, settled } = sequenceRig(`max_sequence_idle_microseconds: 3600000000 ${strategy}`, { maxBatchSize: 1 })
+    send('1a', 1n, 'S')
+    await instance.finish()
+    send('1b', 1n)
+    for (const name of ['2a', '2b']) send(name, 2n, name === '2a' ? 'S' : '')
+    send('3a', 3n, 'SE')
+    scheduler.endSequences()
+    expect(() => send('2c', 2n)).toThrow(START_TEXT('2'))
+    for (let round = 0; round < 5; round++) await instance.finish()
+    expect(settled).toEqual(['1a', '1b', '2a', '2b', '3a'])
+    expect([scheduler.backlogSize, clock.timerCount]).toEqual([0, 0])
+  })
+})
+
 describe('cancellation', () => {
   it.each(['', 'oldest { }'])('of any request takes all waiting ones of its sequence, and ends it (%s)', async (strategy) => {
     const { send, instance, scheduler, endOf } = sequenceRig(strategy, { maxBatchSize: 1 })

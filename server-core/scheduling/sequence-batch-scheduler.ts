@@ -100,6 +100,14 @@ export class SequenceBatchScheduler implements Scheduler, SequenceBatchOwner {
   /** Running sequences may go on; only requests that start one are refused. */
   stopAccepting(): void { this.#isStopped = true }
 
+  endSequences(): void {
+    for (const sequence of [...this.#open.values()]) {
+      this.#close(sequence)
+      sequence.batch?.releaseIfOver(sequence)
+      if (sequence.batch !== null) this.onIdle(sequence.batch)
+    }
+  }
+
   failWaiting(error: Error): void {
     const backlog = [...this.#backlog]
     for (const sequence of backlog) {
