@@ -116,6 +116,10 @@ export function serverOptions(given: Partial<ServerOptions>): ServerOptions {
   if (options.loadModels.includes('*') && options.loadModels.length > 1) {
     throw new RangeError("Wildcard model name '*' must be the ONLY startup model if specified at all.")
   }
+  if (options.modelControlMode === 'poll' && !(options.repositoryPollSeconds > 0)) {
+    throw new RangeError(`--repository-poll-secs must be above 0 with --model-control-mode=poll, got ${options.repositoryPollSeconds}: the server would read the disk without a pause. `
+      + '--model-control-mode=none loads what there is at start and never looks again')
+  }
   if (options.responseCacheByteSize > 0 && Object.keys(options.cacheConfig).length > 0) {
     throw new RangeError('Incompatible flags --response-cache-byte-size and --cache-config both provided. Please provide one or the other.')
   }

@@ -87,7 +87,7 @@ export const SERVE_FLAGS: readonly Flag[] = [
   bool('--allow-metrics', 'allowMetrics', 'Serve Prometheus metrics (true)'),
   string('--metrics-address', 'metricsAddress', '<address>', 'Address that metrics listen on (that of HTTP)'),
   port('--metrics-port', 'metricsPort', 'Port of metrics'),
-  integer('--metrics-interval-ms', 'metricsIntervalMilliseconds', "Milliseconds between two readings of the machine's gauges"),
+  integer('--metrics-interval-ms', 'metricsIntervalMilliseconds', "Milliseconds between two readings of the machine's gauges", 0x7fffffff),
   bool('--allow-remote-control', 'allowRemoteControl', 'Allow load and unload where an address other than loopback is bound (false)'),
   bool('--console', 'console', 'Serve the console window (false)'),
   string('--console-address', 'consoleAddress', '<address>', 'Address that the console listens on (127.0.0.1)'),

@@ -64,6 +64,9 @@ describe('parseServeArguments', () => {
     ['no boolean', ['--allow-http=yes'], 'Bad option: "--allow-http".\ninvalid value for bool option: yes'],
     ['no port', ['--http-port=70000'], 'Bad option: "--http-port".\nexpected a whole number between 0 and 65535, got: 70000'],
     ['no number', ['--repository-poll-secs=soon'], 'Bad option: "--repository-poll-secs".\nexpected a whole number between 0 and 9007199254740991, got: soon'],
+    ['polling without a pause', ['--model-control-mode=poll', '--repository-poll-secs=0'], 'Error: --repository-poll-secs must be above 0 with --model-control-mode=poll, got 0: '
+      + 'the server would read the disk without a pause. --model-control-mode=none loads what there is at start and never looks again'],
+    ['an interval beyond any timer', ['--metrics-interval-ms=2147483648'], 'Bad option: "--metrics-interval-ms".\nexpected a whole number between 0 and 2147483647, got: 2147483648'],
     ['no control mode', ['--model-control-mode=manual'], 'Bad option: "--model-control-mode".\ninvalid argument for --model-control-mode: expected none, poll or explicit, got: manual'],
     ['load without explicit mode', ['--load-model=a'], "Error: Use of '--load-model' requires setting '--model-control-mode=explicit' as well."],
     ['wildcard with others', ['--model-control-mode=explicit', '--load-model=*', '--load-model=a'], "Error: Wildcard model name '*' must be the ONLY startup model if specified at all."],

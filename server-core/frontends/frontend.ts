@@ -38,6 +38,9 @@ export function logDraining(log: Logger, timeoutSeconds: number, found: () => st
   return () => { clearInterval(timer) }
 }
 
+/** Seconds as the delay of a timer. Node keeps 31 bits of milliseconds, and a longer timer fires at once: then it is the longest there is. */
+export function timerMilliseconds(seconds: number): number { return Math.min(seconds * 1000, 0x7fffffff) }
+
 /** `--http-max-input-size`: 64 MiB. */
 export const DEFAULT_MAX_INPUT_SIZE = 67_108_864
 

@@ -319,3 +319,38 @@ describe('whatever comes in whatever order', () => {
     })
   }
 })
+
+describe('an ensemble of an ensemble', () => {
+  const tensorText = (name: string) => `{ name: "${name}" data_type: TYPE_FP32 dims: [ 1 ] }`
+  const step = (model: string, from: string, to: string) =>
+    `step { model_name: "${model}" model_version: -1 input_map { key: "INPUT0" value: "${from}" } output_map { key: "OUTPUT0" value: "${to}" } }`
+  const ensembleText = (steps: string) => `platform: "ensemble" input ${tensorText('INPUT0')} output ${tensorText('OUTPUT0')} ensemble_scheduling { ${steps} }`
+  const files = {
+    'first/config.pbtxt': scriptedConfig(), 'first/1/x': '', 'last/config.pbtxt': scriptedConfig(), 'last/1/x': '',
+    'inner/config.pbtxt': ensembleText(step('last', 'INPUT0', 'OUTPUT0')), 'inner/1/x': '',
+    'outer/config.pbtxt': ensembleText(step('first', 'INPUT0', 'T') + step('inner', 'T', 'OUTPUT0')), 'outer/1/x': '',
+  }
+
+  it.each<[string, (test: ScriptedServer) => Promise<void>]>([
+    ['the model of the inner one is unloaded', ({ server }) => server.unloadModel('last')],
+    ['everything is unloaded', ({ server }) => server.unloadModel('outer', true)],
+    ['the server stops', async ({ server }) => { void server.stop(10) }],
+  ])('answers a request on its way while %s', async (_what, end) => {
+    await using repository = await TemporaryRepository.create(files)
+    const test = createScriptedServer([repository.path], new FakeClock(), { loadModels: ['outer'] })
+    await test.server.start()
+    test.backend.held.add('execute')
+    const answer = ending(test.server.infer(requestOf('outer', [input])))
+    await waits(test, 'execute')
+    await end(test)
+    const stateOfLast = () => test.server.modelSummaries().find(({ name }) => name === 'last')?.state
+    await until(() => stateOfLast() === 'UNLOADING')
+    test.backend.waiting[0]!.proceed()
+    const result = await Promise.race([answer, waits(test, 'execute').then(() => 'the last step runs')])
+    expect(result).toBe('the last step runs')
+    test.backend.waiting[0]!.proceed()
+    expect(await answer).toBe('done')
+    await until(() => stateOfLast() === 'UNAVAILABLE')
+    await expectClean(test)
+  })
+})

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { BackendInstanceContext, BackendModel, BackendModelInstance, BackendRequest } from '../backends/backend.ts'
+import type { InferenceRequest } from '../contract/inference.ts'
 import { LogHub } from '../logger.ts'
 import { ModelStatistics } from '../metrics/model-statistics.ts'
 import { normalizeInstanceGroups, normalizeModelConfig } from '../model-config/normalize.ts'
@@ -89,7 +90,7 @@ async function setUp(groups: string, more: Partial<ModelOptions> = {}) {
     version: '1', config, backendModel: backend, findMember: null, labels: new Map(), warmUp: [], rateLimiter: null, hostPolicies: {}, createsInstancesInParallel: false,
     statistics: new ModelStatistics('m', '1'), clock, log: new LogHub().logger('test'), onInstancesChanged: () => {}, ...more,
   })
-  const ask = (value: number) => model.infer(requestOf('m', [fp32('X', [1], [value])]), clock.now(), undefined)
+  const ask = (value: number, more: Partial<InferenceRequest> = {}) => model.infer(requestOf('m', [fp32('X', [1], [value])], more), clock.now(), undefined)
   return { model, backend, clock, ask }
 }
 
@@ -182,6 +183,24 @@ describe('the instances of a model', () => {
   })
 })
 
+describe('the end of a sequence model', () => {
+  it('does not wait for sequences that nobody can continue', async () => {
+    const { model, backend, ask, clock } = await setUp('', { config: configOf('instance_group { kind: KIND_CPU } sequence_batching { max_sequence_idle_microseconds: 3600000000 }') })
+    await model.start()
+    const first = ask(1, { sequenceId: 1n, sequenceStart: true })
+    await settle()
+    await backend.copies[0]!.finish()
+    expect(await valueOf(first)).toBe(1)
+    const behind = ask(2, { sequenceId: 2n, sequenceStart: true })
+    const stopped = model.stop()
+    await settle()
+    await backend.copies[0]!.finish()
+    expect(await valueOf(behind)).toBe(2)
+    await stopped
+    expect([backend.alive, clock.timerCount]).toEqual([[], 0])
+  })
+})
+
 describe('an update of the instances in place', () => {
   it.each<[string, string, string, number, number]>([
     ['more of the same', 'instance_group { count: 1 kind: KIND_CPU }', 'instance_group { count: 3 kind: KIND_CPU }', 1, 2],
@@ -249,6 +268,29 @@ describe('an update of the instances in place', () => {
     await settle()
     await backend.copies[0]!.finish()
     expect(await valueOf(answer)).toBe(5)
+  })
+
+  it.each(['', 'dynamic_batching { }', 'sequence_batching { }'])('that leaves only passive ones answers what waits, so that the model can end: %s', async (scheduling) => {
+    const { model, backend, ask } = await setUp('instance_group { kind: KIND_CPU }', { config: configOf(`instance_group { kind: KIND_CPU } ${scheduling}`) })
+    await model.start()
+    const ends = [1, 2, 3, 4].map((value) => ask(value, { sequenceId: BigInt(value), sequenceStart: true }).then(() => 'answered', (error: unknown) => (error as Error).message))
+    await settle()
+    const update = model.updateInstances(groupsOf('instance_group { kind: KIND_CPU passive: true }'), undefined)
+    await settle()
+    await backend.copies[0]!.finish()
+    await update
+    if (scheduling.startsWith('sequence')) {
+      // The sequence that has the slot keeps the instance until its end.
+      const last = ask(5, { sequenceId: 1n, sequenceEnd: true })
+      await settle()
+      await backend.copies[0]!.finish()
+      expect(await valueOf(last)).toBe(5)
+    }
+    const refusal = "model 'm' version 1 has passive instances only, which never execute. Add an instance_group without passive"
+    expect(await Promise.all(ends)).toEqual(['answered', refusal, refusal, refusal])
+    expect([model.inflightCount, model.statistics.pending]).toEqual([0, 0])
+    await model.stop()
+    expect(backend.alive).toEqual([])
   })
 
   it('keeps those that run before those that start again', async () => {

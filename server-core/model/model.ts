@@ -183,6 +183,18 @@ export class Model {
     // The last one may have been given up while new ones were made.
     if (this.#executing.some(isAlive)) this.#deadReason = null
     await Promise.all(unused.map((instance) => this.#dismiss(instance)))
+    this.#refuseWaiting()
+  }
+
+  /** What waits has no instance left that could ever run it: an update may leave passive ones only. */
+  #refuseWaiting(): void {
+    if (this.#hasPassiveOnly) this.#scheduler.failWaiting(this.#passiveError())
+  }
+
+  get #hasPassiveOnly(): boolean { return this.#ensemble === null && this.#pool.instanceCount === 0 && this.#executing.length === 0 }
+
+  #passiveError(): ServerError {
+    return new ServerError('UNAVAILABLE', `model '${this.name}' version ${this.version} has passive instances only, which never execute. Add an instance_group without passive`)
   }
 
   async #dismiss(instance: ModelInstance): Promise<void> {
@@ -194,7 +206,10 @@ export class Model {
     // The model may end before the sequences; then it stops the instance itself.
     void this.#scheduler.retire(instance).then(() => (this.#leaving.has(instance) ? instance.stop() : undefined)).catch((error: unknown) => {
       this.#options.log.warning('could not free an instance of a model', { model: this.name, version: this.version, instance: instance.name, error: String(error) })
-    }).finally(() => { this.#leaving.delete(instance) })
+    }).finally(() => {
+      this.#leaving.delete(instance)
+      this.#refuseWaiting()
+    })
   }
 
   /** The instances of all places, in their order: those kept, and new ones. On failure the new ones are freed. */
@@ -351,9 +366,7 @@ export class Model {
   submit(request: InferenceRequest, requestStart: number, handlers: InferenceStreamHandlers): InferenceCall {
     const valid = this.#validator.validate(request)
     if (this.#deadReason !== null) throw this.#deadError(this.#deadReason)
-    if (this.#ensemble === null && this.#pool.instanceCount === 0 && this.#executing.length === 0) {
-      throw new ServerError('UNAVAILABLE', `model '${this.name}' version ${this.version} has passive instances only, which never execute. Add an instance_group without passive`)
-    }
+    if (this.#hasPassiveOnly) throw this.#passiveError()
     const lookedUp = this.#responseCache === null ? null : this.#lookUp(this.#responseCache, request, valid, requestStart, handlers)
     if (lookedUp === 'answered') return { cancel: () => {} }
     let isWaiting = true
@@ -415,7 +428,9 @@ export class Model {
   /** Ensembles keep the models of their steps serving while a request is under way. Returns what lets go again, to be called once. */
   hold(): () => void {
     this.#holds++
+    const letMembersGo = this.#ensemble?.holdMembers()
     return () => {
+      letMembersGo?.()
       this.#holds--
       if (this.#holds > 0) return
       const letGo = this.#letGo
@@ -441,6 +456,8 @@ export class Model {
     if (this.#holds > 0) await new Promise<void>((resolve) => { this.#letGo.push(resolve) })
     this.#isStopping = true
     this.#scheduler.stopAccepting()
+    // A sequence that still has its slot would keep those of the backlog, and this, until it idles out.
+    this.#scheduler.endSequences?.()
     if (this.#inflightCount > 0) await new Promise<void>((resolve) => { this.#drained.push(resolve) })
     await this.#free()
   }

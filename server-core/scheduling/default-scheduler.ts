@@ -22,7 +22,14 @@ export class DefaultScheduler implements Scheduler {
   /** Triton runs a cancelled request that waits here; answering it at once is compatible and saves the work. */
   cancel(request: InflightRequest): void {
     request.isCancelled = true
-    if (!request.isExecuting) cancelWaiting(request)
+    if (request.isExecuting) return
+    const { payload } = request
+    if (payload !== null) {
+      // Whoever gave up must neither keep the request in memory nor hold the place of those behind it.
+      payload.remove(request)
+      this.#pool.discard(payload)
+    }
+    cancelWaiting(request)
   }
 
   stopAccepting(): void { this.#isStopped = true }

@@ -319,6 +319,19 @@ describe('max_inflight_requests', () => {
     expect(rig.clock.timerCount).toBe(0)
   })
 
+  it('answers everybody who waits, however many, when the step is over as soon as it starts', () => {
+    let isImmediate = false
+    const rig = new EnsembleRig(ensemble(`max_inflight_requests: 1 ${step('a', 'I=A', 'O=Z')}`), { a: ONE }, (call) => {
+      if (isImmediate) call.answer(out(1))
+      return isImmediate
+    })
+    const asked = Array.from({ length: 3000 }, () => rig.ask([A]))
+    isImmediate = true
+    rig.take('a').answer(out(1))
+    expect(asked.filter(({ outcome }) => outcome?.kind === 'response')).toHaveLength(3000)
+    expect(rig.clock.timerCount).toBe(0)
+  })
+
   it('starts without a slot after the safety time, and says so', () => {
     const rig = new EnsembleRig(ensemble(`max_inflight_requests: 1 ${step('a', 'I=A', 'O=Z')}`), { a: ONE })
     rig.ask([A])

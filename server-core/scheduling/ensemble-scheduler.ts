@@ -37,6 +37,8 @@ export class EnsembleScheduler implements Scheduler {
   readonly #limiters: readonly StepLimiter[] | null
   readonly #trace: EnsembleTrace
   readonly #runs = new Map<InflightRequest, EnsembleRun>()
+  /** Members kept serving for requests that an outer ensemble is still to send. */
+  readonly #kept = new Set<readonly EnsembleMember[]>()
   readonly #graph: Omit<EnsembleGraph, 'statistics' | 'executions'>
   #isStopped = false
 
@@ -62,8 +64,12 @@ export class EnsembleScheduler implements Scheduler {
     try {
       members = this.#members(request)
     } catch (error) {
-      this.#refuse(request, error as Error)
-      return
+      const kept = [...this.#kept].at(-1)
+      if (kept === undefined) {
+        this.#refuse(request, error as Error)
+        return
+      }
+      members = kept
     }
     const releases = [...new Set(members)].map((member) => member.hold())
     const record = this.#trace.begin(request.id, request.requestStart)
@@ -92,6 +98,26 @@ export class EnsembleScheduler implements Scheduler {
   }
 
   stopAccepting(): void { this.#isStopped = true }
+
+  /**
+   * An outer ensemble is on its way here: the members serve until its request is done, also when they are being unloaded meanwhile.
+   * @returns what lets them go again
+   */
+  holdMembers(): () => void {
+    let members: readonly EnsembleMember[]
+    try {
+      members = this.#members()
+    } catch {
+      // One is gone already: the request itself is refused with the reason when it comes.
+      return () => {}
+    }
+    this.#kept.add(members)
+    const releases = [...new Set(members)].map((member) => member.hold())
+    return () => {
+      this.#kept.delete(members)
+      for (const release of releases) release()
+    }
+  }
 
   /** Every request is under way in the members, which settle it. */
   failWaiting(): void {}

@@ -22,6 +22,8 @@ export class InstancePool {
   /** Those that run a payload; one that left and came back meanwhile is among them too. */
   readonly #running = new Set<PayloadRunner>()
   readonly #ready = new Fifo<Payload>()
+  /** Payloads among the ready ones that are passed over when it is their turn. */
+  #discardedCount = 0
   readonly #bound = new Map<PayloadRunner, Fifo<Payload>>()
   #isOffering = false
   /** The scheduler's hook: a payload was taken or an instance became free. */
@@ -35,9 +37,9 @@ export class InstancePool {
   /** Is there an instance that waits for work, and none that already waits for an instance? */
   get hasIdle(): boolean {
     if (this.#limiter === null) return this.#idle.length > 0
-    return this.#idle.filter((runner) => this.boundCount(runner) === 0).length > this.#ready.length
+    return this.#idle.filter((runner) => this.boundCount(runner) === 0).length > this.readyCount
   }
-  get readyCount(): number { return this.#ready.length }
+  get readyCount(): number { return this.#ready.length - this.#discardedCount }
   /** Payloads that wait for this one runner. */
   boundCount(runner: PayloadRunner): number { return this.#bound.get(runner)?.length ?? 0 }
   isIdle(runner: PayloadRunner): boolean { return this.#idle.includes(runner) }
@@ -81,14 +83,27 @@ export class InstancePool {
     else this.#start(runner, payload)
   }
 
+  /** A payload that was offered to anyone and not taken is not to run: nobody waits for an instance or for resources because of it. */
+  discard(payload: Payload): void {
+    if (payload.isTaken || payload.isDiscarded || payload.runner !== null) return
+    payload.isDiscarded = true
+    this.#discardedCount++
+    this.#reconsiderAdmission()
+  }
+
   /** Payloads that no instance took; they are the caller's now. */
   takeReady(): Payload[] {
     const taken = [...[...this.#bound.values()].flatMap((bound) => bound.takeAll()), ...this.#ready.takeAll()]
-    if (this.#limiter !== null) {
-      this.#askForAdmission()
-      this.#limiter.admit()
-    }
+    for (const payload of taken) payload.isDiscarded = true
+    this.#discardedCount = 0
+    this.#reconsiderAdmission()
     return taken
+  }
+
+  #reconsiderAdmission(): void {
+    if (this.#limiter === null) return
+    this.#askForAdmission()
+    this.#limiter.admit()
   }
 
   #enqueue(payload: Payload): void {
@@ -117,12 +132,18 @@ export class InstancePool {
     this.onCapacity()
   }
 
-  #next(runner: PayloadRunner): Payload | undefined { return this.#bound.get(runner)?.shift() ?? this.#ready.shift() }
+  #next(runner: PayloadRunner): Payload | undefined {
+    const bound = this.#bound.get(runner)?.shift()
+    if (bound !== undefined) return bound
+    let payload = this.#ready.shift()
+    for (; payload?.isDiscarded === true; payload = this.#ready.shift()) this.#discardedCount--
+    return payload
+  }
 
   /** Those that could run something wait in the limiter, the others do not. */
   #askForAdmission(): void {
     for (const runner of this.#idle) {
-      if (this.#ready.length > 0 || this.boundCount(runner) > 0) runner.admission?.request(() => { this.#admitted(runner) })
+      if (this.readyCount > 0 || this.boundCount(runner) > 0) runner.admission?.request(() => { this.#admitted(runner) })
       else runner.admission?.withdraw()
     }
   }

@@ -8,6 +8,8 @@ export class Payload {
   batchSize = 0
   isSaturated = false
   isTaken = false
+  /** It is not to run: see `InstancePool.discard`. */
+  isDiscarded = false
   /** Shapes that every request of the batch must share; null: not fixed yet or not enforced. */
   shapeKey: string | null = null
   /** The one runner that may take it (the slots of sequences belong to instances); null: any. */

@@ -12,6 +12,8 @@ export interface Scheduler {
   cancel(request: InflightRequest): void
   /** No new requests from now on; what waits is still executed. */
   stopAccepting(): void
+  /** Nobody can send a request any more: sequences end with what they have, so that those behind them get their slots. Absent: there are none. */
+  endSequences?(): void
   /** Settles everything that waits with this error: no instance will ever run it. */
   failWaiting(error: Error): void
   /**

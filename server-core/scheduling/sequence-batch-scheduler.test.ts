@@ -174,6 +174,22 @@ describe('idle sequences', () => {
     expect(() => send('c', 1n)).toThrow(START_TEXT('1'))
   })
 
+  it('are each found at their own time, also when a slot that became free goes to a sequence of the backlog', async () => {
+    const { send, instance, clock, scheduler } = sequenceRig(IDLE, { maxBatchSize: 2 })
+    send('a', 1n, 'S')
+    await instance.finish()
+    clock.advanceMicroseconds(100)
+    send('b', 2n, 'S')
+    await instance.finish()
+    send('c', 3n, 'S')
+    send('d', 4n, 'S')
+    clock.advanceMicroseconds(900)
+    expect(scheduler.backlogSize).toBe(1)
+    clock.advanceMicroseconds(100)
+    expect(scheduler.backlogSize).toBe(0)
+    expect(() => send('e', 2n)).toThrow(START_TEXT('2'))
+  })
+
   it('count from the last request', () => {
     const { send, clock } = sequenceRig(IDLE)
     send('a', 1n, 'S')
@@ -246,12 +262,37 @@ describe('the backlog', () => {
     expect(instance.batches).toEqual([['a'], ['a2']])
   })
 
+  it('expires what is due and nothing else, however much waits', () => {
+    const { send, clock, endOf, scheduler } = sequenceRig('', { maxBatchSize: 1 })
+    send('a', 1n, 'S')
+    // More than fit on the stack as the arguments of one call.
+    for (let index = 0; index < 130_000; index++) send(`${index}`, BigInt(2 + index), 'SE', { timeoutMicroseconds: index === 7 ? 100 : 500 })
+    clock.advanceMicroseconds(100)
+    expect([endOf('6'), endOf('7'), scheduler.backlogSize]).toEqual([undefined, 'REJECTED timeout of the corresponding sequence has been expired', 129_999])
+  })
+
   it('has no timeout for what has a slot', () => {
     const { send, clock, endOf } = sequenceRig('max_sequence_idle_microseconds: 10000000', { maxBatchSize: 1 })
     send('a', 1n, 'S')
     send('b', 1n, '', { timeoutMicroseconds: 5 })
     clock.advanceMicroseconds(100)
     expect(endOf('b')).toBeUndefined()
+  })
+})
+
+describe('the end of all sequences', () => {
+  it.each(['', 'direct { max_queue_delay_microseconds: 10 minimum_slot_utilization: 1 }', 'oldest { }', 'iterative_sequence: true'])('lets the backlog through, in order, and runs what waits (%s)', async (strategy) => {
+    const { send, instance, scheduler, clock, settled } = sequenceRig(`max_sequence_idle_microseconds: 3600000000 ${strategy}`, { maxBatchSize: 1 })
+    send('1a', 1n, 'S')
+    await instance.finish()
+    send('1b', 1n)
+    for (const name of ['2a', '2b']) send(name, 2n, name === '2a' ? 'S' : '')
+    send('3a', 3n, 'SE')
+    scheduler.endSequences()
+    expect(() => send('2c', 2n)).toThrow(START_TEXT('2'))
+    for (let round = 0; round < 5; round++) await instance.finish()
+    expect(settled).toEqual(['1a', '1b', '2a', '2b', '3a'])
+    expect([scheduler.backlogSize, clock.timerCount]).toEqual([0, 0])
   })
 })
 

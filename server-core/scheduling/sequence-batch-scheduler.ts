@@ -100,6 +100,14 @@ export class SequenceBatchScheduler implements Scheduler, SequenceBatchOwner {
   /** Running sequences may go on; only requests that start one are refused. */
   stopAccepting(): void { this.#isStopped = true }
 
+  endSequences(): void {
+    for (const sequence of [...this.#open.values()]) {
+      this.#close(sequence)
+      sequence.batch?.releaseIfOver(sequence)
+      if (sequence.batch !== null) this.onIdle(sequence.batch)
+    }
+  }
+
   failWaiting(error: Error): void {
     const backlog = [...this.#backlog]
     for (const sequence of backlog) {
@@ -290,17 +298,26 @@ export class SequenceBatchScheduler implements Scheduler, SequenceBatchOwner {
   }
 
   #endIdle(): void {
+    const over: Sequence[] = []
     for (const sequence of this.#idling) {
-      const remaining = sequence.lastActivity + this.#idleNanoseconds - this.#clock.now()
+      const remaining = this.#idleLeft(sequence)
       if (remaining > 0) {
-        if (this.#cancelIdleTimer === null) this.#awaitIdle(remaining)
-        return
+        // Before any slot is given on: a sequence that gets one now is due later than this one.
+        this.#awaitIdle(remaining)
+        break
       }
+      over.push(sequence)
+    }
+    for (const sequence of over) {
+      if (!this.#idling.has(sequence) || this.#idleLeft(sequence) > 0) continue
       this.#close(sequence)
       sequence.batch?.releaseIfOver(sequence)
       if (sequence.batch !== null) this.onIdle(sequence.batch)
     }
   }
+
+  /** Nanoseconds until the sequence has idled too long. */
+  #idleLeft(sequence: Sequence): number { return sequence.lastActivity + this.#idleNanoseconds - this.#clock.now() }
 
   #stopIdleTimer(): void {
     this.#cancelIdleTimer?.()
@@ -330,12 +347,17 @@ export class SequenceBatchScheduler implements Scheduler, SequenceBatchOwner {
 
   #expireBacklog(): void {
     const now = this.#clock.now()
-    const expired = [...this.#expiring].filter((sequence) => sequence.deadline <= now)
+    const expired: Sequence[] = []
+    let nearest = Infinity
+    for (const sequence of this.#expiring) {
+      if (sequence.deadline <= now) expired.push(sequence)
+      else nearest = Math.min(nearest, sequence.deadline)
+    }
     for (const sequence of expired) {
       this.#close(sequence)
       this.#leaveBacklog(sequence)
     }
-    if (this.#expiring.size > 0) this.#setBacklogTimer(Math.min(...[...this.#expiring].map((sequence) => sequence.deadline)))
+    this.#setBacklogTimer(nearest)
     for (const sequence of expired) {
       const error = new ServerError('UNAVAILABLE', 'timeout of the corresponding sequence has been expired')
       for (const request of sequence.takeWaiting()) request.settle({ kind: 'failure', error, reason: 'REJECTED' })

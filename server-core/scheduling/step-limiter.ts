@@ -17,6 +17,7 @@ export class StepLimiter {
   readonly #clock: Clock
   readonly #waiting = new Set<WaitingStep>()
   #inFlight = 0
+  #isBeginning = false
 
   constructor(limit: number, clock: Clock) {
     this.#limit = limit
@@ -50,8 +51,17 @@ export class StepLimiter {
 
   release(): void {
     this.#inFlight--
-    const [next] = this.#waiting
-    if (next !== undefined && this.#inFlight < this.#limit) this.#begin(next)
+    // A step that is over as soon as it starts (a cached answer, a refusal) releases from inside: the loop that runs sees that, however many wait.
+    if (this.#isBeginning) return
+    this.#isBeginning = true
+    try {
+      for (const next of this.#waiting) {
+        if (this.#inFlight >= this.#limit) break
+        this.#begin(next)
+      }
+    } finally {
+      this.#isBeginning = false
+    }
   }
 
   #begin(waiting: WaitingStep): void {

@@ -18,6 +18,8 @@ let client: Client
 let seen: InferenceRequest | undefined
 let seenSignal: AbortSignal | undefined
 let started = Promise.withResolvers<void>()
+/** The answer of the model that waits. */
+let ended = Promise.withResolvers<InferenceResponse>()
 
 async function start(options: Partial<GrpcFrontendOptions> = {}): Promise<void> {
   frontend = await startGrpcFrontend({ server, address: '127.0.0.1', port: 0, allowRepositoryControl: true, log, ...options })
@@ -27,6 +29,7 @@ async function start(options: Partial<GrpcFrontendOptions> = {}): Promise<void> 
 beforeEach(async () => {
   seen = undefined
   started = Promise.withResolvers<void>()
+  ended = Promise.withResolvers<InferenceResponse>()
   server = new InMemoryInferenceServer([
     inMemoryModel('fp32', [{ name: 'INPUT0', datatype: 'FP32', dims: [-1] }], { maxBatchSize: 8, labels: ['cat', 'dog'] }),
     inMemoryModel('any', [{ name: 'INPUT0', datatype: 'INT32', dims: [-1] }], {
@@ -39,7 +42,7 @@ beforeEach(async () => {
       },
     }),
     inMemoryModel('decoupled', [], { isDecoupled: true }),
-    inMemoryModel('waiting', [], { respond: (_request, signal) => { seenSignal = signal; started.resolve(); return new Promise<InferenceResponse>(() => undefined) } }),
+    inMemoryModel('waiting', [], { respond: (_request, signal) => { seenSignal = signal; started.resolve(); return ended.promise } }),
   ])
   await start()
 })
@@ -269,6 +272,18 @@ describe('stopping', () => {
     const startedAt = performance.now()
     await frontend.stop(30)
     expect(performance.now() - startedAt).toBeLessThan(15_000)
+  })
+
+  it('waits for calls in flight under an exit timeout longer than any timer', async () => {
+    const answer = call('ModelInfer', { model_name: 'waiting' })
+    await started.promise
+    const stopped = frontend.stop(1e9)
+    // A timer of more than 31 bits of milliseconds is over before this one.
+    await new Promise((resolve) => { setTimeout(resolve, 20) })
+    ended.resolve({ modelName: 'waiting', modelVersion: '1', id: 'late', parameters: {}, outputs: [] })
+    expect(await answer).toMatchObject({ id: 'late' })
+    client.close()
+    await stopped
   })
 
   it('cuts calls that are still in flight when the time is over', async () => {

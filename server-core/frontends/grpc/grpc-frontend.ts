@@ -3,7 +3,7 @@ import { type handleUnaryCall, logVerbosity, type Metadata, Server, ServerCreden
 import { ERROR_KINDS } from '../../contract/errors.ts'
 import type { Logger } from '../../logger.ts'
 import { ServerError, toServerError } from '../../server-error.ts'
-import { type Frontend, type FrontendOptions, listenError, logDraining } from '../frontend.ts'
+import { type Frontend, type FrontendOptions, listenError, logDraining, timerMilliseconds } from '../frontend.ts'
 import { type ApiCategory, type RestrictedApi, restrictionsByCategory } from '../restricted-api.ts'
 import { type CallEnvironment, PermissionDeniedError, UNARY_METHODS, type UnaryMethod } from './methods.ts'
 import { loadProtoServices } from './proto-services.ts'
@@ -121,7 +121,7 @@ function bind(grpc: Server, address: string, port: number): Promise<number> {
 async function shutDown(grpc: Server, timeoutSeconds: number, log: Logger, calls: CallHandlers): Promise<void> {
   const endLog = logDraining(log, timeoutSeconds, () => `${calls.callCount} gRPC service connections and inference handlers`)
   await new Promise<void>((resolve) => {
-    const timer = setTimeout(() => { grpc.forceShutdown() }, timeoutSeconds * 1000)
+    const timer = setTimeout(() => { grpc.forceShutdown() }, timerMilliseconds(timeoutSeconds))
     grpc.tryShutdown(() => { clearTimeout(timer); resolve() })
   })
   endLog()

@@ -520,6 +520,18 @@ describe('connections', () => {
     raw.close()
   })
 
+  it('waits for a request in flight under an exit timeout longer than any timer', async () => {
+    const answer = infer('waiting', `{"inputs":[${ONE}]}`)
+    await waiting.current.started
+    const stopped = frontend.stop(1e9)
+    // A timer of more than 31 bits of milliseconds is over before this one.
+    await new Promise((resolve) => { setTimeout(resolve, 20) })
+    waiting.current.finish()
+    expect((await answer).status).toBe(200)
+    client.close()
+    await stopped
+  })
+
   it('cancels the request of a client that goes away', async () => {
     const raw = new RawConnection(frontend.port)
     raw.write(post('/v2/models/waiting/infer', `{"inputs":[${ONE}]}`))

@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net'
 import type { Logger } from '../../logger.ts'
 import { toServerError, ServerError } from '../../server-error.ts'
-import { DEFAULT_MAX_INPUT_SIZE, type Frontend, type FrontendOptions, listen, logDraining, refuseDetached } from '../frontend.ts'
+import { DEFAULT_MAX_INPUT_SIZE, type Frontend, type FrontendOptions, listen, logDraining, refuseDetached, timerMilliseconds } from '../frontend.ts'
 import { type ApiCategory, type RestrictedApi, restrictionsByCategory } from '../restricted-api.ts'
 import { UnsupportedEncodingError } from './compression.ts'
 import { ConnectionWatch } from './connection-watch.ts'
@@ -117,7 +117,7 @@ class HttpFrontend {
     const closed = new Promise<void>((resolve) => { this.#http.close(() => { resolve() }) })
     this.#watch.drain()
     const endLog = logDraining(this.#log, timeoutSeconds, () => `${this.#watch.connectionCount} HTTP service connections`)
-    const timer = setTimeout(() => { this.#watch.destroyAll() }, timeoutSeconds * 1000)
+    const timer = setTimeout(() => { this.#watch.destroyAll() }, timerMilliseconds(timeoutSeconds))
     await closed
     clearTimeout(timer)
     endLog()
