@@ -399,3 +399,16 @@ describe('an instance of a decoupled model', () => {
     expect(outcomes.get('a')).toMatchObject({ kind: 'response', outputs: null })
   })
 })
+
+it('keeps its place and answers the others when the receiver of one answer throws', async () => {
+  const { pool } = await setUp()
+  const { payload, outcomes } = payloadOf('good')
+  payload.requests.unshift(new InflightRequest({
+    id: 'bad', inputs: [], requestedOutputs: [], parameters: {}, batchSize: 1, requestStart: 0, queueStart: 0, timeoutMicroseconds: 0,
+    onSettled: () => { throw new Error('no memory for a copy') },
+  }))
+  pool.offer(payload)
+  await settle()
+  expect(outcomes.get('good')).toMatchObject({ kind: 'response' })
+  expect(pool.hasIdle).toBe(true)
+})

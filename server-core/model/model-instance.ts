@@ -167,7 +167,14 @@ export class ModelInstance implements PayloadRunner {
       times = { executeStart: started, computeStart: started, computeEnd: ended, executeEnd: ended }
     }
     for (const request of requests) {
-      request.settleExecution(times, batchSize, failure)
+      try {
+        request.settleExecution(times, batchSize, failure)
+      } catch (error) {
+        // What its receiver does with one answer must not cost the others theirs, nor the instance its place.
+        this.#options.log.error('an answer could not be delivered', {
+          model: this.#options.model, version: this.#options.version, instance: this.name, error: error instanceof Error ? error.stack ?? error.message : String(error),
+        })
+      }
       if (request.isDecoupled && !request.isSettled && request.isExecuting) this.#keepOpen(request)
     }
   }
