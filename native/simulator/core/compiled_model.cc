@@ -392,6 +392,12 @@ double CompileSeconds(const CompiledModel &model) {
   return 2.0 + 0.6 * static_cast<double>(std::max<size_t>(1, model.variants.size())) + static_cast<double>(model.WeightBytes()) / 100e6;
 }
 
+double RunMicroseconds(const CompiledModel &model, const Profile &profile, const std::vector<std::vector<int64_t>> &inputs, int cubeCores) {
+  double bytes = static_cast<double>(model.WeightBytes());
+  for (const auto &shape : inputs) bytes += 4.0 * static_cast<double>(std::max<int64_t>(0, ElementCount(shape)));
+  return LAUNCH_MICROSECONDS + EstimateMacs(model, inputs) / (profile.macsPerCoreMicrosecond * cubeCores) + bytes / profile.bytesPerMicrosecond;
+}
+
 std::string WriteOm(const CompiledModel &model) {
   FieldWriter fields;
   fields.Text(model.name);
@@ -515,8 +521,7 @@ TaskResult LoadedModel::Run(const std::vector<TensorView> &inputs, CoreShare cor
   }
   const bool ran = session_->Run(inputs, take, error);
   const Profile &profile = device_.profile;
-  const double microseconds = LAUNCH_MICROSECONDS + EstimateMacs(*model_, shapes) / (profile.macsPerCoreMicrosecond * cube) + bytes / profile.bytesPerMicrosecond;
-  const double wanted = microseconds * 1e3 * Settings::Instance().timeScale();
+  const double wanted = RunMicroseconds(*model_, profile, shapes, cube) * 1e3 * Settings::Instance().timeScale();
   const double used = static_cast<double>(NowNanoseconds() - start);
   if (used < wanted) std::this_thread::sleep_for(std::chrono::nanoseconds(static_cast<int64_t>(wanted - used)));
   const double seconds = static_cast<double>(NowNanoseconds() - start) / 1e9;

@@ -69,6 +69,9 @@ std::shared_ptr<CompiledModel> Compile(const std::string &onnx, const CompileReq
 /** Seconds that the simulated compiler takes, before the time scale. */
 double CompileSeconds(const CompiledModel &model);
 
+/** How long one run lasts on that chip, before the time scale. */
+double RunMicroseconds(const CompiledModel &model, const Profile &profile, const std::vector<std::vector<int64_t>> &inputs, int cubeCores);
+
 // The simulated .om file.
 std::string WriteOm(const CompiledModel &model);
 enum class OmProblem { None, NotOm, Truncated, Damaged };

@@ -47,7 +47,7 @@ class Shape {
  private:
   size_t dim_num_ = 0;
   int64_t dims_[kMaxDimNum] = {};
-  uint8_t reserved_[40] = {};
+  [[maybe_unused]] uint8_t reserved_[40] = {};
 };
 
 /** The shape as the model names it and as it lies in memory: fill both. */
@@ -63,7 +63,7 @@ class StorageShape {
  private:
   Shape origin_;
   Shape storage_;
-  uint8_t reserved_[40] = {};
+  [[maybe_unused]] uint8_t reserved_[40] = {};
 };
 
 class ExpandDimsType {
@@ -71,7 +71,7 @@ class ExpandDimsType {
   ExpandDimsType() = default;
 
  private:
-  uint64_t mask_ = 0;
+  [[maybe_unused]] uint64_t mask_ = 0;
 };
 
 class StorageFormat {
@@ -87,7 +87,7 @@ class StorageFormat {
   ge::Format origin_ = ge::FORMAT_ND;
   ge::Format storage_ = ge::FORMAT_ND;
   ExpandDimsType expand_;
-  uint8_t reserved_[40] = {};
+  [[maybe_unused]] uint8_t reserved_[40] = {};
 };
 
 /** An address and who frees it: without a manager nobody here does. */
@@ -183,11 +183,11 @@ class Tensor {
 
   StorageShape shape_;
   StorageFormat format_;
-  uint8_t version_ = 0;
-  uint8_t reserved_bytes_[3] = {};
+  [[maybe_unused]] uint8_t version_ = 0;
+  [[maybe_unused]] uint8_t reserved_bytes_[3] = {};
   ge::DataType data_type_ = ge::DT_UNDEFINED;
   TensorData data_;
-  uint8_t reserved_[40] = {};
+  [[maybe_unused]] uint8_t reserved_[40] = {};
 };
 
 }  // namespace gert

@@ -1,0 +1,20 @@
+// The fixture for tests that are compiled with the old string ABI: the same functions without std::string.
+#pragma once
+
+#include <stddef.h>
+#include <cstdint>
+#include <vector>
+
+namespace ge_fixture {
+
+
+
+const char *Directory();
+void UseCards(const char *profile, const char *faults = "");
+std::vector<char> LinearModel(int64_t batch);
+std::vector<float> Ramp(size_t count);
+std::vector<float> Reference(const std::vector<char> &model, const std::vector<float> &input, const std::vector<int64_t> &dims);
+int FilesIn(const char *directory);
+void DamageFilesIn(const char *directory);
+
+}  // namespace ge_fixture
