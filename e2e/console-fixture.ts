@@ -45,15 +45,12 @@ export const test = base.extend<ConsoleOptions & { console: RunningConsole }>({
   console: async ({ host, electronPath, serverPreload, viewport }, use) => {
     const dataDirectory = mkdtempSync(join(tmpdir(), 'npu-console-e2e-'))
     mkdirSync(join(dataDirectory, 'home'), { recursive: true })
-    const env = {
-      XDG_DATA_HOME: join(dataDirectory, 'data'), XDG_CONFIG_HOME: join(dataDirectory, 'config'), HOME: join(dataDirectory, 'home'),
-      ...(serverPreload === undefined ? {} : { NODE_OPTIONS: `--require=${serverPreload}` }),
-    }
+    const env = { XDG_DATA_HOME: join(dataDirectory, 'data'), XDG_CONFIG_HOME: join(dataDirectory, 'config'), HOME: join(dataDirectory, 'home') }
     const outside: string[] = []
     const errors: string[] = []
     let close = async () => {}
     try {
-      const running = host === 'browser' ? await openInBrowser(env, viewport) : await openDesktop(env, dataDirectory, electronPath)
+      const running = host === 'browser' ? await openInBrowser(env, viewport, serverPreload) : await openDesktop(env, dataDirectory, electronPath, serverPreload)
       close = running.close
       watch(running.page, outside, errors)
       await use({ ...running, dataDirectory, httpPort: () => httpPortOf(running.page) })
@@ -72,7 +69,8 @@ interface OpenConsole extends Omit<RunningConsole, 'dataDirectory' | 'httpPort'>
   close(): Promise<void>
 }
 
-async function openInBrowser(env: NodeJS.ProcessEnv, viewport: { width: number; height: number } | null): Promise<OpenConsole> {
+async function openInBrowser(ownEnv: NodeJS.ProcessEnv, viewport: { width: number; height: number } | null, serverPreload: string | undefined): Promise<OpenConsole> {
+  const env = { ...ownEnv, ...(serverPreload === undefined ? {} : { NODE_OPTIONS: nodeOptions(serverPreload) }) }
   const flags = ['--console', '--model-control-mode=explicit']
   let server = await startServerProcess(flags, { built: true, env })
   let browser: Browser | undefined
@@ -112,11 +110,20 @@ async function openInBrowser(env: NodeJS.ProcessEnv, viewport: { width: number; 
   }
 }
 
-async function openDesktop(env: Record<string, string>, dataDirectory: string, electronPath: string | undefined): Promise<OpenConsole> {
+async function openDesktop(env: Record<string, string>, dataDirectory: string, electronPath: string | undefined, serverPreload: string | undefined): Promise<OpenConsole> {
   const desktop = await launchDesktop({
     userDataDirectory: join(dataDirectory, 'electron'), env, ...(electronPath === undefined ? {} : { executablePath: electronPath }),
   })
   const { app, page } = desktop
+  if (serverPreload !== undefined) {
+    // Playwright starts Electron without NODE_OPTIONS: the server process that follows the first one has them.
+    await app.evaluate((_electron, options) => { process.env['NODE_OPTIONS'] = options }, nodeOptions(serverPreload))
+    const first = await serverProcessId(page)
+    process.kill(first, 'SIGKILL')
+    await expect.poll(() => serverProcessId(page), { timeout: 30_000 }).not.toBe(first)
+    await expect(page.getByText('Engine ready')).toBeVisible({ timeout: 30_000 })
+    await expect(page.getByTestId('connection-banner')).toBeHidden({ timeout: 30_000 })
+  }
   return {
     page,
     async openFolder(path) {
@@ -131,6 +138,8 @@ async function openDesktop(env: Record<string, string>, dataDirectory: string, e
     close: () => desktop.close(),
   }
 }
+
+function nodeOptions(preload: string): string { return `--require=${preload}` }
 
 /** The desktop's server process, as the shell tells its window. */
 async function serverProcessId(page: Page): Promise<number> {

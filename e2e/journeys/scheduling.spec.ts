@@ -12,8 +12,6 @@ import { expect, openPage, test } from '../console-fixture.ts'
 import { PROJECT_DIRECTORY } from '../launch-desktop.ts'
 import { choose, findings } from '../page-findings.ts'
 
-test.use({ serverPreload: fileURLToPath(new URL('../end-instance.cjs', import.meta.url)) })
-
 const IMAGES = join(PROJECT_DIRECTORY, 'test-results', 'images')
 
 /** Looks at the page as it stands in every theme and both languages, and goes back to light and English. */
@@ -75,37 +73,41 @@ test('an ensemble: what it is, its steps with their times, the last requests, an
   await expect(page.getByTestId('config-text')).toContainText('max_batch_size')
 })
 
-test('an instance that dies shows on its row and in a notice, and comes back', async ({ console: { page, dataDirectory, openFolder, serverProcessId } }) => {
-  test.setTimeout(240_000)
-  await openFolder(writeRepository(dataDirectory, { 'add/1/model.onnx': addModel(2), 'add/config.pbtxt': 'max_batch_size: 4 instance_group [ { count: 2 kind: KIND_CPU }, { name: "spare" count: 1 kind: KIND_CPU passive: true } ]' }))
-  await openPage(page, 'Models')
-  await page.getByTestId('load-add').click()
-  await expect(page.getByTestId('unload-add')).toBeVisible()
-  const row = page.locator('[data-row="add"]')
-  await row.click()
-  const processId = await serverProcessId()
-  for (const attempt of [1, 2, 3, 4, 5]) {
+test.describe('with a way to end an instance', () => {
+  test.use({ serverPreload: fileURLToPath(new URL('../end-instance.cjs', import.meta.url)) })
+
+  test('an instance that dies shows on its row and in a notice, and comes back', async ({ console: { page, dataDirectory, openFolder, serverProcessId } }) => {
+    test.setTimeout(240_000)
+    await openFolder(writeRepository(dataDirectory, { 'add/1/model.onnx': addModel(2), 'add/config.pbtxt': 'max_batch_size: 4 instance_group [ { count: 2 kind: KIND_CPU }, { name: "spare" count: 1 kind: KIND_CPU passive: true } ]' }))
+    await openPage(page, 'Models')
+    await page.getByTestId('load-add').click()
+    await expect(page.getByTestId('unload-add')).toBeVisible()
+    const row = page.locator('[data-row="add"]')
+    await row.click()
+    const processId = await serverProcessId()
+    for (const attempt of [1, 2, 3, 4, 5]) {
+      process.kill(processId, 'SIGUSR2')
+      await expect(row).toContainText(`Restart ${attempt}/5`)
+      await expect(row.locator('[data-cell="instances"]')).toHaveText('1/2')
+      await expect(page.getByTestId('instance-notice')).toContainText('the worker thread')
+      await expect(page.getByTestId('instance-trouble')).toContainText('1 of 2 instances run')
+      if (attempt === 4) await page.screenshot({ path: join(IMAGES, 'instance-restarting-light-en.png') })
+      await expect(page.getByTestId('instance-notice')).toContainText('Runs again', { timeout: 20_000 })
+      await expect(row).toContainText('Ready')
+      await expect(row.locator('[data-cell="instances"]')).toHaveText('2')
+    }
     process.kill(processId, 'SIGUSR2')
-    await expect(row).toContainText(`Restart ${attempt}/5`)
-    await expect(row.locator('[data-cell="instances"]')).toHaveText('1/2')
-    await expect(page.getByTestId('instance-notice')).toContainText('the worker thread')
-    await expect(page.getByTestId('instance-trouble')).toContainText('1 of 2 instances run')
-    if (attempt === 4) await page.screenshot({ path: join(IMAGES, 'instance-restarting-light-en.png') })
-    await expect(page.getByTestId('instance-notice')).toContainText('Runs again', { timeout: 20_000 })
-    await expect(row).toContainText('Ready')
-    await expect(row.locator('[data-cell="instances"]')).toHaveText('2')
-  }
-  process.kill(processId, 'SIGUSR2')
-  await expect(row).toContainText('1 given up')
-  await expect(page.getByTestId('instance-notice')).toContainText('Given up')
-  await everyLook(page, 'instance-given-up')
-  await page.evaluate(() => { window.location.hash = '#/models/add' })
-  await expect(page.getByTestId('instances').locator('tbody tr')).toHaveCount(3)
-  await everyLook(page, 'model-given-up')
-  await page.getByTestId('trouble-reload').click()
-  await expect(page.getByTestId('instances')).not.toContainText('Given up')
-  await expect(page.getByTestId('instances').getByText('Running')).toHaveCount(2)
-  await expect(page.getByTestId('instances')).toContainText('Passive')
+    await expect(row).toContainText('1 given up')
+    await expect(page.getByTestId('instance-notice')).toContainText('Given up')
+    await everyLook(page, 'instance-given-up')
+    await page.evaluate(() => { window.location.hash = '#/models/add' })
+    await expect(page.getByTestId('instances').locator('tbody tr')).toHaveCount(3)
+    await everyLook(page, 'model-given-up')
+    await page.getByTestId('trouble-reload').click()
+    await expect(page.getByTestId('instances')).not.toContainText('Given up')
+    await expect(page.getByTestId('instances').getByText('Running')).toHaveCount(2)
+    await expect(page.getByTestId('instances')).toContainText('Passive')
+  })
 })
 
 test('a share of the traffic is moved while it flows, and the statistics follow', async ({ console: { page, dataDirectory, openFolder, httpPort } }) => {
