@@ -70,7 +70,7 @@ interface OpenConsole extends Omit<RunningConsole, 'dataDirectory' | 'httpPort'>
 }
 
 async function openInBrowser(ownEnv: NodeJS.ProcessEnv, viewport: { width: number; height: number } | null, serverPreload: string | undefined): Promise<OpenConsole> {
-  const env = { ...ownEnv, ...(serverPreload === undefined ? {} : { NODE_OPTIONS: nodeOptions(serverPreload) }) }
+  const env: NodeJS.ProcessEnv = { ...ownEnv, ...(serverPreload === undefined ? {} : { NODE_OPTIONS: nodeOptions(serverPreload) }) }
   const flags = ['--console', '--model-control-mode=explicit']
   let server = await startServerProcess(flags, { built: true, env })
   let browser: Browser | undefined
