@@ -81,11 +81,14 @@ struct TritonHost {
       }
       const std::shared_ptr<RequestLedger> ledger = ended->ledger();
       ended.reset();
-      if (*event != nullptr) events->Push(std::move(*event));
-      const std::lock_guard lock(mutex);
-      if (ledger->HasLeaks()) leaked_ledgers.push_back(ledger);
-      instances.erase(token);
-      changed.notify_all();
+      {
+        const std::lock_guard lock(mutex);
+        if (ledger->HasLeaks()) leaked_ledgers.push_back(ledger);
+        instances.erase(token);
+        changed.notify_all();
+      }
+      // Whoever reads this may use the token again.
+      events->Push(std::move(*event));
     });
   }
 
@@ -97,10 +100,12 @@ struct TritonHost {
         ended = std::move(models.at(token).model);
       }
       ended.reset();
-      if (*event != nullptr) events->Push(std::move(*event));
-      const std::lock_guard lock(mutex);
-      models.erase(token);
-      changed.notify_all();
+      {
+        const std::lock_guard lock(mutex);
+        models.erase(token);
+        changed.notify_all();
+      }
+      events->Push(std::move(*event));
     });
   }
 

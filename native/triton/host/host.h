@@ -59,7 +59,7 @@ typedef struct TritonHostOptions {
 
 TRITONHOST_EXPORT TRITONSERVER_Error* tritonhost_new(const TritonHostOptions* options, TritonHost** host);
 /* Unloads what is loaded, waits for that at most so long, finalizes and closes the backends and frees the host with all events. UNAVAILABLE names the models
- * that did not end: then the host stays in memory, takes no new work, and its threads go on until the process exits. */
+ * that did not end: then the host stays in memory, takes no new work and tells nothing more; its threads go on until the process exits or this is called again. */
 TRITONHOST_EXPORT TRITONSERVER_Error* tritonhost_delete(TritonHost* host, uint32_t timeout_ms);
 TRITONHOST_EXPORT void tritonhost_set_log_levels(TritonHost* host, uint32_t log_levels);
 /* The metrics that backends made, as Prometheus text, for all hosts of the process: the API has no server in it. Free with tritonhost_text_free. */

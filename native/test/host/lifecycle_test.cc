@@ -1,0 +1,252 @@
+// Finding, opening, initializing and taking down backends, models and instances.
+#include <dlfcn.h>
+#include <sched.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "rig.h"
+
+using namespace rig;
+
+namespace {
+
+std::string ErrorOf(const EventPtr& event) { return event->has_error ? event->error_message : ""; }
+
+// A model folder in the temporary directory, gone with the object.
+struct ModelFolder {
+  ModelFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "triton-host-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp");
+    path = pattern;
+    std::filesystem::create_directories(path / "1");
+  }
+  ~ModelFolder() { std::filesystem::remove_all(path); }
+  void CopyLibrary(const char* backend, const std::filesystem::path& to) const {
+    std::filesystem::copy_file(std::filesystem::path(FIXTURE_BACKENDS) / backend / ("libtriton_" + std::string(backend) + ".so"), path / to);
+  }
+  std::filesystem::path path;
+};
+
+}  // namespace
+
+TEST(Lifecycle, tells_a_backend_what_it_asks_and_passes_on_what_it_says) {
+  Rig rig;
+  const EventPtr loaded = rig.Load(1, "minimal", [](TritonHostModelOptions& options) {
+    options.name = "first";
+    options.version = 3;
+    options.directory = "/models/first";
+    options.config_json = R"({"name":"first"})";
+    options.backend_config_json = R"({"cmdline":{"auto-complete-config":"true"}})";
+    options.auto_complete_config = true;
+  });
+  EXPECT_EQ(ErrorOf(loaded), "");
+  EXPECT_EQ(std::string(loaded->text), R"({"name":"first","max_batch_size":4})");
+  EXPECT_CONTAINS(loaded->detail, R"("preferred_groups":[{"kind":"KIND_GPU","count":2,"gpus":[1,3]}],"parallel_model_instance_loading":true,"execution_policy":0)");
+  EXPECT_CONTAINS(loaded->detail, "libtriton_minimal.so");
+  rig.WaitText(TRITONHOST_EVENT_LOG, R"(initialize minimal {"cmdline":{"auto-complete-config":"true"}})");
+  const EventPtr memory = rig.Wait(TRITONHOST_EVENT_MEMORY_USAGE, 1);
+  EXPECT_EQ(memory->usage_count, 1U);
+  EXPECT_EQ(memory->usages[0].byte_size, 1000U);
+  EXPECT_EQ(memory->usages[0].memory_type, TRITONSERVER_MEMORY_CPU_PINNED);
+  EXPECT_EQ(memory->usages[0].memory_type_id, 2);
+
+  EXPECT_EQ(ErrorOf(rig.AddInstance(11, 1, "first_0", [](TritonHostInstanceOptions& options) {
+    options.kind = TRITONSERVER_INSTANCEGROUPKIND_MODEL;
+    options.device_id = 5;
+    options.host_policy_json = R"({"cpu_0":{"cpu-cores":"0-1"}})";
+  })), "");
+  EXPECT_EQ(rig.Wait(TRITONHOST_EVENT_MEMORY_USAGE, 11)->instance, 11U);
+  Request request(100);
+  rig.Submit(11, 1, {&request});
+  const EventPtr response = rig.Wait(TRITONHOST_EVENT_RESPONSE, 100);
+  EXPECT_EQ(Text(*response, "instance"), R"(first_0 MODEL 5 {"cpu_0":{"cpu-cores":"0-1"}})");
+  EXPECT_EQ(Text(*response, "model"), R"(first 3 /models/first {"name":"first"})");
+
+  Must(tritonhost_unload_model(rig.host(), 1));
+  EXPECT_EQ(ErrorOf(rig.Wait(TRITONHOST_EVENT_INSTANCE_REMOVED, 11)), "");
+  EXPECT_EQ(ErrorOf(rig.Wait(TRITONHOST_EVENT_MODEL_UNLOADED, 1)), "");
+  rig.WaitText(TRITONHOST_EVENT_LOG, "finalize instance");
+  rig.WaitText(TRITONHOST_EVENT_LOG, "finalize model");
+  EXPECT_CONTAINS(Said(tritonhost_unload_model(rig.host(), 1)), "no model has the token 1");
+}
+
+TEST(Lifecycle, looks_in_the_version_folder_then_in_the_model_folder_then_in_the_backend_directory) {
+  ModelFolder folder;
+  Rig rig;
+  std::uint64_t token = 0;
+  const auto library = [&] {
+    const EventPtr loaded = rig.Load(++token, "minimal", [&](TritonHostModelOptions& options) { options.directory = folder.path.c_str(); });
+    EXPECT_EQ(ErrorOf(loaded), "");
+    return std::string(loaded->detail);
+  };
+  EXPECT_CONTAINS(library(), std::string(FIXTURE_BACKENDS) + "/minimal/libtriton_minimal.so");
+  folder.CopyLibrary("minimal", "libtriton_minimal.so");
+  EXPECT_CONTAINS(library(), (folder.path / "libtriton_minimal.so").string());
+  folder.CopyLibrary("minimal", "1/libtriton_minimal.so");
+  EXPECT_CONTAINS(library(), (folder.path / "1/libtriton_minimal.so").string());
+}
+
+TEST(Lifecycle, names_the_places_where_a_library_is_not) {
+  Rig rig;
+  const std::string error = ErrorOf(rig.Load(1, "absent"));
+  EXPECT_CONTAINS(error, "unable to find backend library for backend 'absent', try specifying runtime on the model configuration. Searched: /nowhere/model/1/libtriton_absent.so, "
+                         "/nowhere/model/libtriton_absent.so, ");
+  EXPECT_CONTAINS(error, "/backends/absent/libtriton_absent.so");
+  EXPECT_CONTAINS(ErrorOf(rig.Load(2, "minimal", [](TritonHostModelOptions& options) { options.library = "../minimal/libtriton_minimal.so"; })), "must be a plain file name");
+  EXPECT_CONTAINS(ErrorOf(rig.Load(3, "..")), "must be a plain file name");
+}
+
+TEST(Lifecycle, says_why_a_library_cannot_be_used) {
+  Rig rig;
+  EXPECT_CONTAINS(ErrorOf(rig.Load(1, "without_execute")), "unable to find required entrypoint 'TRITONBACKEND_ModelInstanceExecute' in shared library: ");
+  const std::string unresolved = ErrorOf(rig.Load(2, "unresolved"));
+  EXPECT_CONTAINS(unresolved, "unable to load shared library: ");
+  EXPECT_CONTAINS(unresolved, "TRITONBACKEND_FunctionOfTheFuture");
+  ModelFolder folder;
+  std::ofstream(folder.path / "libtriton_text.so") << "no library";
+  EXPECT_CONTAINS(ErrorOf(rig.Load(3, "text", [&](TritonHostModelOptions& options) { options.directory = folder.path.c_str(); })), "unable to load shared library: ");
+  // Its token is free again.
+  EXPECT_EQ(ErrorOf(rig.Load(2, "minimal")), "");
+}
+
+TEST(Lifecycle, keeps_a_library_inside_its_own_scope) {
+  Rig rig;
+  rig.Serve(1, "minimal");
+  EXPECT(dlsym(RTLD_DEFAULT, "TRITONBACKEND_ModelInstanceExecute") == nullptr);
+}
+
+TEST(Lifecycle, takes_down_a_model_or_an_instance_that_does_not_initialize) {
+  Rig rig;
+  const EventPtr failed = rig.Load(1, "minimal", [](TritonHostModelOptions& options) { options.config_json = R"({"x":"fail_model_initialize"})"; });
+  EXPECT_EQ(ErrorOf(failed), "told to fail");
+  rig.WaitText(TRITONHOST_EVENT_LOG, "finalize model");
+  EXPECT_EQ(ErrorOf(rig.Load(1, "minimal")), "");
+  EXPECT_EQ(ErrorOf(rig.AddInstance(10, 1, "fails")), "told to fail");
+  rig.WaitText(TRITONHOST_EVENT_LOG, "finalize instance");
+  EXPECT_EQ(ErrorOf(rig.AddInstance(10, 1, "works")), "");
+}
+
+TEST(Lifecycle, contains_exceptions_out_of_initialize) {
+  Rig rig;
+  EXPECT_EQ(ErrorOf(rig.Load(1, "misbehaving")), "");
+  EXPECT_EQ(ErrorOf(rig.AddInstance(10, 1, "throws")), "backend 'misbehaving' threw an exception out of TRITONBACKEND_ModelInstanceInitialize: no instance today");
+}
+
+TEST(Lifecycle, asks_an_instance_whether_it_is_ready) {
+  Rig rig;
+  EXPECT_EQ(ErrorOf(rig.Load(1, "minimal")), "");
+  EXPECT_EQ(ErrorOf(rig.AddInstance(10, 1, "fine")), "");
+  EXPECT_EQ(ErrorOf(rig.AddInstance(11, 1, "unready")), "");
+  Must(tritonhost_check_instance(rig.host(), 10));
+  Must(tritonhost_check_instance(rig.host(), 11));
+  EXPECT_EQ(ErrorOf(rig.Wait(TRITONHOST_EVENT_INSTANCE_READINESS, 10)), "");
+  EXPECT_EQ(ErrorOf(rig.Wait(TRITONHOST_EVENT_INSTANCE_READINESS, 11)), "not ready");
+  // While it leaves: one or the other, but an answer.
+  Must(tritonhost_check_instance(rig.host(), 10));
+  Must(tritonhost_remove_instance(rig.host(), 10));
+  rig.Wait(TRITONHOST_EVENT_INSTANCE_READINESS, 10);
+  rig.Wait(TRITONHOST_EVENT_INSTANCE_REMOVED, 10);
+  EXPECT_CONTAINS(Said(tritonhost_check_instance(rig.host(), 10)), "no initialized instance has the token 10");
+}
+
+TEST(Lifecycle, refuses_what_has_no_place) {
+  Rig rig;
+  rig.Serve(1, "minimal");
+  Request request(5);
+  EXPECT_CONTAINS(Said(tritonhost_submit(rig.host(), 99, 1, &request.Sealed(), 1)), "no initialized instance has the token 99");
+  EXPECT_EQ(Said(tritonhost_submit(rig.host(), 1, 1, &request.Sealed(), 0)), "a batch has at least one request");
+  TritonHostModelOptions model{};
+  EXPECT_CONTAINS(Said(tritonhost_load_model(rig.host(), &model)), "options->name is NULL");
+  model.name = model.directory = model.backend = "x";
+  model.config_json = "{";
+  EXPECT_EQ(Said(tritonhost_load_model(rig.host(), &model)), "the config of model 'x' is not JSON");
+  model.config_json = "{}";
+  model.token = 1;
+  EXPECT_CONTAINS(Said(tritonhost_load_model(rig.host(), &model)), "model token 1 is 0 or in use");
+  TritonHostInstanceOptions instance{};
+  instance.name = "x";
+  instance.model = 7;
+  instance.token = 7;
+  EXPECT_CONTAINS(Said(tritonhost_add_instance(rig.host(), &instance)), "no initialized model has the token 7");
+  instance.model = 1;
+  instance.token = 1;
+  EXPECT_CONTAINS(Said(tritonhost_add_instance(rig.host(), &instance)), "instance token 1 is 0 or in use");
+}
+
+TEST(Lifecycle, names_the_thread_of_an_instance_and_binds_it) {
+  Rig rig;
+  EXPECT_EQ(ErrorOf(rig.Load(1, "minimal")), "");
+  const std::uint32_t processor = static_cast<std::uint32_t>(sched_getcpu());
+  EXPECT_EQ(ErrorOf(rig.AddInstance(10, 1, "bound_7", [&](TritonHostInstanceOptions& options) {
+    options.processors = &processor;
+    options.processor_count = 1;
+  })), "");
+  int seen = 0;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::getline(std::ifstream(thread.path() / "comm"), name);
+    if (name != "bound_7") continue;
+    ++seen;
+    std::ifstream status(thread.path() / "status");
+    for (std::string line; std::getline(status, line);) {
+      if (line.rfind("Cpus_allowed_list:", 0) == 0) EXPECT_EQ(line, "Cpus_allowed_list:\t" + std::to_string(processor));
+    }
+  }
+  EXPECT_EQ(seen, 1);
+}
+
+TEST(Lifecycle, logs_only_the_levels_that_are_wanted) {
+  Rig::Options options;
+  options.log_levels = 1U << TRITONSERVER_LOG_ERROR;
+  Rig rig(options);
+  rig.Serve(1, "minimal");
+  EXPECT_EQ(rig.Count(TRITONHOST_EVENT_LOG), 0U);
+  tritonhost_set_log_levels(rig.host(), 0xF);
+  Must(tritonhost_unload_model(rig.host(), 1));
+  const EventPtr entry = rig.WaitText(TRITONHOST_EVENT_LOG, "finalize model");
+  EXPECT_EQ(entry->level, TRITONSERVER_LOG_INFO);
+  EXPECT_CONTAINS(entry->detail, "fixture.h");
+  EXPECT(entry->line > 0);
+}
+
+TEST(Lifecycle, loads_and_unloads_many_at_once_and_again) {
+  Rig rig;
+  for (int round = 0; round < 3; ++round) {
+    for (std::uint64_t token = 1; token <= 6; ++token) {
+      TritonHostModelOptions options{};
+      options.token = token;
+      options.name = "m";
+      options.directory = "/nowhere";
+      options.backend = token % 2 == 0 ? "minimal" : "batching";
+      options.config_json = "{}";
+      Must(tritonhost_load_model(rig.host(), &options));
+    }
+    for (std::uint64_t token = 1; token <= 6; ++token) EXPECT_EQ(ErrorOf(rig.Wait(TRITONHOST_EVENT_MODEL_INITIALIZED, token)), "");
+    for (std::uint64_t token = 1; token <= 6; ++token) {
+      TritonHostInstanceOptions options{};
+      options.token = token;
+      options.model = token;
+      options.name = "i";
+      Must(tritonhost_add_instance(rig.host(), &options));
+    }
+    // The odd ones are unloaded while their instance initializes.
+    for (std::uint64_t token = 1; token <= 6; token += 2) Must(tritonhost_unload_model(rig.host(), token));
+    for (std::uint64_t token = 2; token <= 6; token += 2) rig.Wait(TRITONHOST_EVENT_INSTANCE_INITIALIZED, token);
+    for (std::uint64_t token = 2; token <= 6; token += 2) Must(tritonhost_unload_model(rig.host(), token));
+    for (std::uint64_t token = 1; token <= 6; ++token) EXPECT_EQ(ErrorOf(rig.Wait(TRITONHOST_EVENT_MODEL_UNLOADED, token)), "");
+  }
+}
+
+TEST(Lifecycle, ends_with_everything_still_loaded) {
+  Rig rig;
+  rig.Serve(1, "minimal");
+  rig.Serve(2, "batching");
+  TritonHostModelOptions options{};
+  options.token = 3;
+  options.name = "m";
+  options.directory = "/nowhere";
+  options.backend = "minimal";
+  options.config_json = "{}";
+  Must(tritonhost_load_model(rig.host(), &options));
+}

@@ -1,0 +1,88 @@
+/**
+ * Builds and runs the C++ tests of libtritonserver.so: plain, under AddressSanitizer (with leaks and undefined behaviour) and under ThreadSanitizer. Then
+ * holds the library and the fixture backends against the list of the functions of Triton's headers.
+ */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it } from 'vitest'
+
+const native = import.meta.dirname
+const BUILD_MINUTES = 15
+const GROUPS = ['Api', 'Bls', 'Containment', 'Lifecycle', 'Request']
+const FIXTURES = ['minimal', 'batching', 'decoupled', 'bls']
+
+/** Every function of the headers with the tier of real backends that need it. */
+const functions = readFileSync(join(native, 'test/server-functions.txt'), 'utf8').split('\n').filter((line) => /^\d /.test(line))
+  .map((line) => ({ tier: Number(line.slice(0, 1)), name: line.slice(2) }))
+
+describe.each(['test', 'asan', 'tsan'])('C++ tests of the Triton backend host, preset %s', (preset) => {
+  it('builds', { timeout: BUILD_MINUTES * 60_000 }, () => { build(preset) })
+
+  it.each(GROUPS)('passes %s', { timeout: 300_000 }, (group) => {
+    const result = spawnSync(join(directory(preset), 'test/triton_host_test'), [group], { encoding: 'utf8', timeout: 290_000 })
+    expect({ output: `${result.stdout}${result.stderr}`, status: result.status }).toMatchObject({ status: 0 })
+    expect(result.stdout).toMatch(/\b[1-9]\d* ran, 0 failed/)
+  })
+})
+
+describe('libtritonserver.so', () => {
+  beforeAll(() => { build('test') }, BUILD_MINUTES * 60_000)
+
+  it('exports the 283 functions of the headers under its plain name, beside them only those of host.h', () => {
+    const library = join(directory('test'), 'triton/libtritonserver.so')
+    expect(functions).toHaveLength(283)
+    const exported = symbols(library, '--defined-only')
+    expect(exported.filter((name) => !name.startsWith('tritonhost_'))).toEqual(functions.map(({ name }) => name).sort())
+    const header = readFileSync(join(native, 'triton/host/host.h'), 'utf8')
+    const declared = [...header.matchAll(/TRITONHOST_EXPORT [^;(]*?\b(tritonhost_\w+)\(/g)].map(([, name]) => name).sort()
+    expect(exported.filter((name) => name.startsWith('tritonhost_'))).toEqual(declared)
+    expect(execFileSync('readelf', ['-d', library], { encoding: 'utf8' })).toMatch(/SONAME\).*\[libtritonserver\.so\]/)
+  })
+
+  it('is what the fixture backends ask for, and each function of the first three tiers is asked for by one of them', () => {
+    const imported = new Set(FIXTURES.flatMap((name) => symbols(join(directory('test'), `test/backends/${name}/libtriton_${name}.so`), '--undefined-only')))
+    expect(functions.filter(({ tier, name }) => tier <= 3 && !imported.has(name)).map(({ name }) => name)).toEqual([])
+    const needed = execFileSync('readelf', ['-d', join(directory('test'), 'test/backends/minimal/libtriton_minimal.so')], { encoding: 'utf8' })
+    expect(needed).toMatch(/NEEDED.*\[libtritonserver\.so\]/)
+  })
+
+  // The jumps that count are written for x86-64; the test above holds the same list on any processor.
+  it.runIf(process.arch === 'x64')('has each function of the first three tiers called while the tests of the fixtures run', { timeout: 300_000 }, () => {
+    const temporary = mkdtempSync(join(tmpdir(), 'count-calls-'))
+    try {
+      const file = join(temporary, 'counts')
+      const result = spawnSync(join(directory('test'), 'test/triton_host_test'), GROUPS.filter((group) => group !== 'Api'), {
+        encoding: 'utf8', env: { ...process.env, LD_PRELOAD: join(directory('test'), 'test/libcount_calls.so'), COUNT_CALLS_FILE: file },
+      })
+      expect({ output: `${result.stdout}${result.stderr}`, status: result.status }).toMatchObject({ status: 0 })
+      const calls = new Map(readFileSync(file, 'utf8').trim().split('\n').map((line) => line.split(' ') as [string, string]))
+      expect(functions.filter(({ tier, name }) => tier <= 3 && !(Number(calls.get(name)) > 0)).map(({ name }) => name)).toEqual([])
+    } finally {
+      rmSync(temporary, { recursive: true, force: true })
+    }
+  })
+})
+
+function directory(preset: string): string {
+  return join(native, '../build', `native-${preset}`)
+}
+
+function build(preset: string): void {
+  run('cmake', ['--preset', preset], 'install cmake, make and a C++ compiler (Debian: apt-get install -y cmake make g++)')
+  run('cmake', ['--build', '--preset', preset], 'the compiler output above says what is wrong')
+}
+
+function run(command: string, args: string[], remedy: string): void {
+  const result = spawnSync(command, args, { cwd: native, encoding: 'utf8' })
+  if (result.error) throw new Error(`${command} could not be started (${result.error.message}): ${remedy}`)
+  if (result.status !== 0) throw new Error(`${result.stdout}${result.stderr}\n${command} ${args.join(' ')} failed: ${remedy}`)
+}
+
+/** Dynamic symbols of a library that are functions of Triton's or of the host's. */
+function symbols(library: string, which: string): string[] {
+  return execFileSync('nm', ['-D', which, library], { encoding: 'utf8' }).trim().split('\n')
+    .map((line) => line.trim().split(/\s+/).at(-1) ?? '')
+    .filter((name) => which === '--defined-only' || /^TRITON/.test(name)).sort()
+}
