@@ -25,7 +25,7 @@ export async function findings(page: Page, where: string, isStrict = false): Pro
 }
 
 /** Han text that is narrower than its glyphs are: the boxes of a font that does not have them. */
-async function boxes(page: Page): Promise<string[]> {
+export async function boxes(page: Page): Promise<string[]> {
   return page.evaluate(async () => {
     await document.fonts.ready
     await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))

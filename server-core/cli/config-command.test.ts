@@ -37,6 +37,20 @@ describe('npu-console config check', () => {
     expect((await run(['check', join(repository.path, 'what')])).out).toContain('Could not determine backend')
   })
 
+  it('reports a file that it cannot read and checks the others', async () => {
+    await using repository = await TemporaryRepository.create({
+      'a/config.pbtxt': new Uint8Array([0x23, 0xC4, 0xA3, 0xD0, 0xCD, 0x0A]), 'a/1/x': '', 'b/config.pbtxt': `name: "c"\n${identityConfig()}`, 'b/1/x': '',
+    })
+    const { code, out } = await run(['check', repository.path])
+    expect(code).toBe(1)
+    expect(out).toContain(`${join(repository.path, 'a', 'config.pbtxt')}:1:1: error: ${join(repository.path, 'a', 'config.pbtxt')} is not UTF-8 text`)
+    expect(out).toContain("The name 'c' differs from the model's folder 'b'.")
+    expect(out).toContain('2 configs: 2 errors,')
+    expect((await run(['check', '--fix', '--language=zh-CN', repository.path])).out).toContain('无法读取该文件')
+    expect(await readFile(join(repository.path, 'b', 'config.pbtxt'), 'utf8')).toContain('name: "b"')
+    expect(await run(['format', repository.path])).toMatchObject({ code: 1, error: expect.stringContaining('is not UTF-8 text') as string })
+  })
+
   it('judges by the model file, unless asked for syntax only', async () => {
     await using repository = await TemporaryRepository.create({
       'add/1/model.onnx': addModel(3),

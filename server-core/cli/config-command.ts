@@ -8,9 +8,11 @@ import { applyEdits } from '../model-config/config-edit.ts'
 import { formatConfig } from '../model-config/format-config.ts'
 import { GENERATOR_BACKENDS, generateConfigFromFile } from '../model-config/generate-from-file.ts'
 import { toServerError } from '../server-error.ts'
+import type { ServerError } from '../server-error.ts'
 import { diffConfigs, explainConfig } from './config-explain.ts'
 import type { ConfigLanguage } from './config-explain.ts'
-import { contextOf, findConfigTargets, writeTarget } from './config-targets.ts'
+import { contextOf, findConfigTargets, isReadable, writeTarget } from './config-targets.ts'
+import type { ConfigTarget } from './config-targets.ts'
 
 export const CONFIG_COMMAND_USAGE = `  config check [--json] [--syntax-only] [--fix] [--disable-auto-complete-config] PATH...
            say what is wrong with configs, and what repairs them
@@ -95,9 +97,27 @@ export function languageOf(given: string | boolean | undefined, environment: Nod
   return /^zh/i.test(locale) ? 'zh-CN' : 'en'
 }
 
-async function targetsOf({ positionals }: Call): Promise<Awaited<ReturnType<typeof findConfigTargets>>> {
+async function foundConfigs({ positionals }: Call): Promise<Awaited<ReturnType<typeof findConfigTargets>>> {
   if (positionals.length === 0) throw new UsageError('which PATH?')
   return findConfigTargets(positionals)
+}
+
+/** Of a command that begins only where every config can be read. */
+async function targetsOf(call: Call): Promise<ConfigTarget[]> {
+  return (await foundConfigs(call)).map(readable)
+}
+
+function readable(found: Awaited<ReturnType<typeof findConfigTargets>>[number]): ConfigTarget {
+  if (!isReadable(found)) throw found.error
+  return found
+}
+
+/** A file that cannot be read is a finding about it; the others are checked all the same. */
+function unreadable({ message }: ServerError): ConfigDiagnostic {
+  return {
+    code: 'file-not-read', severity: 'error', offset: 0, length: 0, line: 1, column: 1, endLine: 1, endColumn: 1, fixes: [],
+    message: { en: message, 'zh-CN': `无法读取该文件：${message}` },
+  }
 }
 
 const SEVERITIES: Readonly<Record<ConfigDiagnostic['severity'], LocalizedText>> = {
@@ -109,8 +129,12 @@ async function check(call: Call): Promise<number> {
   const options = { syntaxOnly: values['syntax-only'] === true }
   const found: { file: string; diagnostic: ConfigDiagnostic }[] = []
   let applied = 0
-  const targets = await targetsOf(call)
+  const targets = await foundConfigs(call)
   for (const target of targets) {
+    if (!isReadable(target)) {
+      found.push({ file: target.file, diagnostic: unreadable(target.error) })
+      continue
+    }
     const context = await contextOf(target, { isAutoCompleteOff: values['disable-auto-complete-config'] === true })
     let diagnostics = checkConfig(target.text, context, options)
     if (values['fix'] === true && target.hash !== null) {
@@ -192,7 +216,7 @@ async function diff(call: Call): Promise<number> {
   if (call.positionals.length > 2) throw new UsageError('diff takes one PATH, or two to compare')
   const [first, second] = call.positionals
   if (first !== undefined && second !== undefined) {
-    const [[left, ...moreLeft], [right, ...moreRight]] = [await findConfigTargets([first]), await findConfigTargets([second])]
+    const [[left, ...moreLeft], [right, ...moreRight]] = [(await findConfigTargets([first])).map(readable), (await findConfigTargets([second])).map(readable)]
     if (left === undefined || right === undefined || moreLeft.length + moreRight.length > 0) throw new UsageError('diff compares two configs: each PATH must be one')
     const result = await diffConfigs(left, right, call.language)
     for (const line of result.lines) call.print(line)

@@ -9,7 +9,7 @@ import { LogHub } from '../logger.ts'
 import { readConfigContext, thisMachine } from '../model-config/config-context.ts'
 import { CONFIG_FILE_NAME, readConfigFile, writeConfigFile } from '../model-repository/config-file.ts'
 import { listDirectory } from '../model-repository/model-directory.ts'
-import { ServerError } from '../server-error.ts'
+import { ServerError, toServerError } from '../server-error.ts'
 
 export interface ConfigTarget {
   /** As printed: what was given, and what was found below it. */
@@ -23,9 +23,22 @@ export interface ConfigTarget {
   readonly modelDirectory: string | null
 }
 
+/** A config that is there and cannot be read: not UTF-8, no permission, a folder. */
+export interface UnreadableConfig {
+  readonly file: string
+  readonly path: string
+  readonly error: ServerError
+}
+
+type FoundConfig = ConfigTarget | UnreadableConfig
+
+export function isReadable(found: FoundConfig): found is ConfigTarget {
+  return !('error' in found)
+}
+
 /** @throws ServerError NOT_FOUND for a path that is not there or holds no model */
-export async function findConfigTargets(paths: readonly string[]): Promise<ConfigTarget[]> {
-  const targets: ConfigTarget[] = []
+export async function findConfigTargets(paths: readonly string[]): Promise<FoundConfig[]> {
+  const targets: FoundConfig[] = []
   for (const path of paths) {
     const information = await stat(path).catch((cause: unknown) => { throw new ServerError('NOT_FOUND', `there is no '${path}'`, { cause }) })
     if (information.isDirectory()) targets.push(...await targetsBelow(path))
@@ -35,9 +48,9 @@ export async function findConfigTargets(paths: readonly string[]): Promise<Confi
   return targets.filter((target, index) => targets.findIndex((other) => other.path === target.path) === index)
 }
 
-async function targetsBelow(directory: string): Promise<ConfigTarget[]> {
+async function targetsBelow(directory: string): Promise<FoundConfig[]> {
   if (await isModelDirectory(resolve(directory), true)) return [await readTarget(join(directory, CONFIG_FILE_NAME), true)]
-  const targets: ConfigTarget[] = []
+  const targets: FoundConfig[] = []
   for (const entry of await listDirectory(directory)) {
     const path = join(directory, entry.name)
     if (entry.isDirectory && !entry.name.startsWith('.') && await isModelDirectory(resolve(path), true)) targets.push(await readTarget(join(path, CONFIG_FILE_NAME), true))
@@ -52,10 +65,14 @@ async function isModelDirectory(path: string, isAsked = false): Promise<boolean>
   return entries.some((entry) => (entry.isDirectory ? /^\d+$/.test(entry.name) : isAsked && entry.name === CONFIG_FILE_NAME))
 }
 
-async function readTarget(file: string, isInModel: boolean): Promise<ConfigTarget> {
+async function readTarget(file: string, isInModel: boolean): Promise<FoundConfig> {
   const path = resolve(file)
-  const { text, hash } = await readConfigFile(path)
-  return { file, path, text: text ?? '', hash, modelDirectory: isInModel ? dirname(path) : null }
+  try {
+    const { text, hash } = await readConfigFile(path)
+    return { file, path, text: text ?? '', hash, modelDirectory: isInModel ? dirname(path) : null }
+  } catch (error) {
+    return { file, path, error: toServerError(error) }
+  }
 }
 
 /** What the config is judged against: its folder, this machine, and the backends of this server. */

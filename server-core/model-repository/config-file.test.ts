@@ -90,6 +90,11 @@ describe('config file', () => {
     await expect(readConfigFile(path)).rejects.toMatchObject({ kind: 'INVALID_ARG', message: `${path} is not UTF-8 text: convert it first (iconv -f GB18030 -t UTF-8), or it would be damaged by a save` })
   })
 
+  it.each([['little', [0xFF, 0xFE, 0x23, 0x00]], ['big', [0xFE, 0xFF, 0x00, 0x23]]])('names UTF-16 as what to convert from where the file says so (%s endian)', async (_order, bytes) => {
+    await writeFile(path, Buffer.from(bytes))
+    await expect(readConfigFile(path)).rejects.toMatchObject({ kind: 'INVALID_ARG', message: `${path} is not UTF-8 text: convert it first (iconv -f UTF-16 -t UTF-8), or it would be damaged by a save` })
+  })
+
   it('leaves nothing behind when the folder is gone', async () => {
     await rm(modelDirectory, { recursive: true })
     await expect(write('b', null)).rejects.toMatchObject({ kind: 'UNAVAILABLE' })

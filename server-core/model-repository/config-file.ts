@@ -159,7 +159,9 @@ function decode(data: Uint8Array, path: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(data)
   } catch (cause) {
-    throw new ServerError('INVALID_ARG', `${path} is not UTF-8 text: convert it first (iconv -f GB18030 -t UTF-8), or it would be damaged by a save`, { cause })
+    // Windows' Notepad writes UTF-16 with its mark; what has none is most likely of a Chinese code page.
+    const isUtf16 = (data[0] === 0xFF && data[1] === 0xFE) || (data[0] === 0xFE && data[1] === 0xFF)
+    throw new ServerError('INVALID_ARG', `${path} is not UTF-8 text: convert it first (iconv -f ${isUtf16 ? 'UTF-16' : 'GB18030'} -t UTF-8), or it would be damaged by a save`, { cause })
   }
 }
 

@@ -13,6 +13,7 @@ import { CLOSED_DOCUMENT, openDocument, setDiagnostics, setSelection, setText, u
 import { ConfigForm } from './config-form.tsx'
 import { GENERATED_SECTIONS } from './form/control-kind.ts'
 import { pathKey } from './form/form-tree.ts'
+import { ROWS_AT_FIRST } from './form/map-control.tsx'
 import { setQuery, setScope, useFormView } from './form/form-view-store.ts'
 
 let rendered: Rendered | undefined
@@ -250,6 +251,21 @@ describe('config form', () => {
     const card = button(container, 'Card 0 · 910B3')
     if (card) await click(card)
     expect(text()).toContain('key: "device_ids" value { string_value: "0" }')
+  })
+
+  it('draws the first rows of a file with very many parameters, the rest on request, and what is searched for', async () => {
+    const all = Array.from({ length: ROWS_AT_FIRST + 50 }, (_none, index) => `k${index}`)
+    useFormView.setState({ opened: { parameters: true } })
+    const container = await show(all.map((key) => `parameters { key: "${key}" value { string_value: "v" } }\n`).join(''))
+    const rows = () => [...container.querySelectorAll('[data-section="parameters"] .npu-form-entry')].map((row) => row.querySelector('input')?.value)
+    expect(rows()).toEqual(all.slice(0, ROWS_AT_FIRST))
+    await act(async () => { useFormView.setState({ query: 'k249' }) })
+    expect(rows()[0]).toBe('k249')
+    await act(async () => { useFormView.setState({ query: '' }) })
+    const more = button(container, 'Show 50 more entries')
+    expect(more).toBeDefined()
+    if (more) await click(more)
+    expect(rows()).toEqual(all)
   })
 
   it('switches the scheduler as a oneof', async () => {

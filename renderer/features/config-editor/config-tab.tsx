@@ -8,6 +8,7 @@ import { DetailActions } from '../../components/detail-actions.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
 import { CompareIcon, FileIcon, HistoryIcon, RedoIcon, UndoIcon } from '../../components/icons.tsx'
 import { IconButton } from '../../components/icon-button.tsx'
+import { ConsoleError } from '../../console-client.ts'
 import { useConsole } from '../../console-store.ts'
 import { desktopApi } from '../../lib/desktop-api.ts'
 import { isModified, redo, undo, useConfigDocument } from './config-document.ts'
@@ -42,7 +43,7 @@ export default function ConfigTab({ detail }: { readonly detail: ModelDetail }) 
   useKeys()
   useLeaveGuard()
   useWantedTensor(name, isOpen)
-  if (openError !== null && !isOpen) return <ErrorNotice sentence={t('outcome.notOpened')} error={openError} />
+  if (openError !== null && !isOpen) return <ErrorNotice sentence={t('outcome.notOpened')} error={openError} {...(openError instanceof ConsoleError && openError.kind === 'INVALID_ARG' ? { nextStep: t('outcome.notOpenedNext') } : {})} />
   if (!isOpen) return null
   return (
     <>

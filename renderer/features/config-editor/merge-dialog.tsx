@@ -21,6 +21,7 @@ export function MergeDialog({ conflict }: { readonly conflict: Extract<SaveState
   const [choices, setChoices] = useState<Readonly<Record<number, ConflictChoice>>>({})
   const conflicts = chunks.flatMap((chunk, index) => (chunk.kind === 'conflict' ? [index] : []))
   const open = conflicts.filter((index) => choices[index] === undefined).length
+  const isRemoved = theirs.text === null
   const take = (text: string) => {
     takeMerge(theirs, text)
     openDialog(wantsLoad ? 'saveAndLoad' : 'save')
@@ -32,8 +33,8 @@ export function MergeDialog({ conflict }: { readonly conflict: Extract<SaveState
         <DialogBody className="npu-config-dialog-body">
           <DialogTitle>{t('merge.title')}</DialogTitle>
           <DialogContent className="npu-config-dialog-content">
-            <p>{theirs.text === null ? t('merge.removed') : conflicts.length === 0 ? t('merge.clean') : t('merge.conflicts', { count: conflicts.length })}</p>
-            <div className="npu-config-merge" tabIndex={0} role="group" aria-label={t('merge.title')}>
+            <p>{isRemoved ? t('merge.removed') : conflicts.length === 0 ? t('merge.clean') : t('merge.conflicts', { count: conflicts.length })}</p>
+            {!isRemoved && <div className="npu-config-merge" tabIndex={0} role="group" aria-label={t('merge.title')}>
               <div className="npu-config-merge-row npu-config-merge-heads"><b>{t('merge.theirs')}</b><b>{t('merge.result')}</b><b>{t('merge.mine')}</b></div>
               {chunks.map((chunk, index) => (
                 <div key={index} className={`npu-config-merge-row npu-config-merge-${chunk.kind}`}>
@@ -45,13 +46,24 @@ export function MergeDialog({ conflict }: { readonly conflict: Extract<SaveState
                   <pre>{plain(chunk, 'mine')}</pre>
                 </div>
               ))}
-            </div>
+            </div>}
           </DialogContent>
           <DialogActions>
-            {open > 0 && <span className="npu-secondary npu-config-merge-open">{t('merge.open', { count: open })}</span>}
+            {!isRemoved && open > 0 && <span className="npu-secondary npu-config-merge-open">{t('merge.open', { count: open })}</span>}
             <Button onClick={dismissOutcome}>{t('common:cancel')}</Button>
-            <Button onClick={() => take(theirs.text ?? '')} data-testid="config-merge-theirs">{t('merge.useTheirs')}</Button>
-            <Button appearance="primary" disabledFocusable={open > 0} data-testid="config-merge-use" onClick={() => { if (open === 0) take(mergedText(chunks, choices)) }}>{t('merge.use')}</Button>
+            {isRemoved
+              ? (
+                <>
+                  <Button onClick={() => takeMerge(theirs, '')} data-testid="config-merge-theirs">{t('merge.leaveRemoved')}</Button>
+                  <Button appearance="primary" onClick={() => take(mine)} data-testid="config-merge-use">{t('merge.writeAgain')}</Button>
+                </>
+              )
+              : (
+                <>
+                  <Button onClick={() => take(theirs.text ?? '')} data-testid="config-merge-theirs">{t('merge.useTheirs')}</Button>
+                  <Button appearance="primary" disabledFocusable={open > 0} data-testid="config-merge-use" onClick={() => { if (open === 0) take(mergedText(chunks, choices)) }}>{t('merge.use')}</Button>
+                </>
+              )}
           </DialogActions>
         </DialogBody>
       </DialogSurface>

@@ -24,7 +24,7 @@ function distance(a: string, b: string, limit: number): number {
 export function didYouMean(name: string, candidates: Iterable<string>): string | undefined {
   const longest = 200
   if (name.length > longest) return undefined
-  const plain = (text: string): string => text.toLowerCase().replaceAll(/[-_. ]/g, '')
+  const plain = (text: string): string => text.toLowerCase().replace(/(?<=[-_. ])(us|usec|micros)$/, 'microseconds').replaceAll(/[-_. ]/g, '')
   const wanted = plain(name)
   // Of one or two letters nothing but the case may differ: 'A' does not mean 'B'.
   const limit = wanted.length < 3 ? 0 : Math.max(1, Math.floor(wanted.length / 3))

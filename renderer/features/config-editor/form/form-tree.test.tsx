@@ -26,6 +26,16 @@ describe('reading along a path', () => {
     expect(mapEntries(twice.root, 'parameters')).toHaveLength(2)
   })
 
+  it('goes through the fields of a file a few times, however many parameters it has', () => {
+    const { root, ...rest } = tree(Array.from({ length: 300 }, (_none, index) => `parameters { key: "k${index}" value { string_value: "v" } }`).join('\n'))
+    let looks = 0
+    const counted = { ...rest, root: new Proxy(root, { get: (message, name): unknown => { if (name === 'fields') looks++; return Reflect.get(message, name) } }) }
+    expect(unknownFields(counted)).toEqual([])
+    expect(locksOf(counted, [])).toEqual([])
+    for (let index = 0; index < 300; index++) expect(parameterAt(counted, `k${index}`)).toBe('v')
+    expect(looks).toBeLessThan(10)
+  })
+
   it('names the deepest field at an offset', () => {
     const at = (word: string) => pathKey(pathAt(written, written.text.indexOf(word)))
     expect(at('"b"')).toBe('input.1.name')

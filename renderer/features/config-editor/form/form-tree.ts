@@ -26,9 +26,29 @@ export function isSamePath(left: ConfigPath, right: ConfigPath): boolean {
   return left.length === right.length && isUnder(left, right)
 }
 
+/** What was read of a message once: every part of the form asks for it, and a file may have thousands of parameters. Trees do not change. */
+class Remembered<Value> {
+  readonly #known = new WeakMap<PbtxtMessage, Map<string, Value>>()
+
+  of(message: PbtxtMessage, name: string, read: () => Value): Value {
+    const ofMessage = this.#known.get(message) ?? new Map<string, Value>()
+    this.#known.set(message, ofMessage)
+    const known = ofMessage.get(name)
+    if (known !== undefined) return known
+    const value = read()
+    ofMessage.set(name, value)
+    return value
+  }
+}
+
+const knownValues = new Remembered<readonly PbtxtValue[]>()
+const knownEntries = new Remembered<readonly MapEntryNode[]>()
+const knownByKey = new Remembered<ReadonlyMap<string, PbtxtMessage>>()
+const knownSteps = new Remembered<ReadonlyMap<PbtxtValue, PathStep>>()
+
 /** All values of a field in order, however it is spread: `a: [1, 2]`, `a: 1 a: 2`. */
 export function valuesOf(message: PbtxtMessage | null, name: string): readonly PbtxtValue[] {
-  return message === null ? [] : fieldsNamed(message, name).flatMap((field) => field.values)
+  return message === null ? [] : knownValues.of(message, name, () => fieldsNamed(message, name).flatMap((field) => field.values))
 }
 
 export interface MapEntryNode {
@@ -40,11 +60,16 @@ export interface MapEntryNode {
 
 /** Entries of a map field as written; a repeated key appears each time. A key that is left out is ''. */
 export function mapEntries(message: PbtxtMessage | null, name: string): readonly MapEntryNode[] {
-  return valuesOf(message, name).flatMap((entry) => {
+  return message === null ? [] : knownEntries.of(message, name, () => valuesOf(message, name).flatMap((entry) => {
     if (entry.kind !== 'message') return []
     const key = valuesOf(entry, 'key').at(-1)
     return [{ key: key?.kind === 'scalar' && key.value !== null ? String(key.value) : '', entry, value: valuesOf(entry, 'value').at(-1) ?? null }]
-  })
+  }))
+}
+
+/** The entry that counts: of a repeated key the last. */
+function entryOf(message: PbtxtMessage, name: string, key: string): PbtxtMessage | undefined {
+  return knownByKey.of(message, name, () => new Map(mapEntries(message, name).map((node) => [node.key, node.entry]))).get(key)
 }
 
 /** The value at a path; null: not written (or not there). A path that ends in a repeated field's name gives its first value. */
@@ -56,7 +81,7 @@ export function valueAt(tree: PbtxtTree, path: ConfigPath): PbtxtValue | null {
     const next: PathStep | undefined = path[index + 1]
     let found: PbtxtValue | undefined
     if (typeof next === 'object') {
-      found = mapEntries(node, step).findLast(({ key }) => key === next.key)?.entry
+      found = entryOf(node, step, next.key)
       index++
     } else if (typeof next === 'number') {
       found = valuesOf(node, step)[next]
@@ -129,10 +154,11 @@ export function pathAt(tree: PbtxtTree, offset: number): ConfigPath {
 }
 
 function stepOf(message: PbtxtMessage, field: PbtxtField, value: PbtxtValue): PathStep {
-  if (field.schema !== null && mapValueField(field.schema) !== undefined) {
-    return { key: mapEntries(message, field.name).find(({ entry }) => entry === value)?.key ?? '' }
-  }
-  return valuesOf(message, field.name).indexOf(value)
+  const isMap = field.schema !== null && mapValueField(field.schema) !== undefined
+  const steps = knownSteps.of(message, field.name, () => new Map<PbtxtValue, PathStep>(isMap
+    ? mapEntries(message, field.name).map(({ key, entry }) => [entry, { key }])
+    : valuesOf(message, field.name).map((one, index) => [one, index])))
+  return steps.get(value) ?? (isMap ? { key: '' } : -1)
 }
 
 /** A field that the schema does not know, wherever it stands. */

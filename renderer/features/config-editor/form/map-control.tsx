@@ -15,10 +15,15 @@ import { edit, removingEntry, setting, settingEntry } from './form-actions.ts'
 import { ChangedMark, FieldName, Findings, GroupState, LockedField } from './form-field.tsx'
 import { useIsShown } from './form-filter.tsx'
 import { useFieldState } from './field-state.ts'
+import { textMatches } from './field-search.ts'
 import { useFieldText } from './field-text.ts'
 import { mapEntries, messageAt, textAt } from './form-tree.ts'
+import { useFormView } from './form-view-store.ts'
 import { knownParameters } from '../known-parameters.ts'
 import { MessageFields } from './schema-fields.tsx'
+
+/** More rows than these are drawn on request: each is two fields, and nobody reads thousands. */
+export const ROWS_AT_FIRST = 200
 
 interface MapControlProps {
   readonly path: ConfigPath
@@ -35,11 +40,15 @@ export function MapControl({ path, field, exceptKeys = [], valuePath = ['value']
   const text = useFieldText()
   const isShown = useIsShown(path)
   const { isChanged } = useFieldState(path, true)
+  const query = useFormView((state) => state.query)
+  const [limit, setLimit] = useState(ROWS_AT_FIRST)
   const keysId = useId()
   const valueField = mapValueField(field)
   const all = useDocumentValue(({ tree }) => mapEntries(path.length === 1 ? tree.root : messageAt(tree, path.slice(0, -1)), String(path.at(-1))).map(({ key }) => key))
   if (valueField === undefined || (!isHeadless && !isShown)) return null
   const keys = [...new Set(all)].filter((key) => !exceptKeys.includes(key))
+  // What is searched for is among the rows that are drawn.
+  const drawn = keys.length <= limit ? keys : (query.trim() === '' ? keys : [...keys.filter((key) => textMatches(key, query)), ...keys.filter((key) => !textMatches(key, query))]).slice(0, limit)
   const isText = valueField.type.kind !== 'message' || valuePath.length > 1
   return (
     <div className="npu-form-group" role="group" aria-label={field.name} data-path={JSON.stringify(path)}>
@@ -47,11 +56,12 @@ export function MapControl({ path, field, exceptKeys = [], valuePath = ['value']
       {!isHeadless && <div className="npu-form-group-head"><b>{text.label(path)}</b><ChangedMark isChanged={isChanged} /><FieldName name={field.name} /><span className="npu-quiet">{keys.length === 0 ? t('noItems') : keys.length}</span></div>}
       <GroupState path={path}>{() => (
         <>
-          {keys.map((key, index) => (
+          {drawn.map((key, index) => (
             <EntryRow key={index} path={path} entryKey={key} taken={all} {...(isText ? { valuePath } : {})}>
               {valueField.type.kind === 'message' && !isText ? <div className="npu-form-nested"><MessageFields path={[...path, { key }, 'value']} schema={valueField.type.message} /></div> : null}
             </EntryRow>
           ))}
+          {drawn.length < keys.length && <button type="button" className="npu-link" onClick={() => setLimit(keys.length)}>{t('moreEntries', { count: keys.length - drawn.length })}</button>}
           <NewEntry path={path} field={field} taken={all} keysId={keysId} emptyValue={valueField.type.kind === 'message' ? (isText ? { string_value: '' } : {}) : ''} />
         </>
       )}</GroupState>
