@@ -1,7 +1,7 @@
 /** Model summaries and samples for tests. */
 import type { ServerStatus } from '../../server-core/contract/console-api.ts'
 import type { LoadStage, LoadStageKind, ModelSummary, ModelVersionSummary } from '../../server-core/contract/repository.ts'
-import type { ModelSample, ServerSample } from '../../server-core/contract/statistics.ts'
+import type { ModelSample, NpuSample, ServerSample } from '../../server-core/contract/statistics.ts'
 
 export function modelSummary(name: string, part: Partial<ModelSummary> = {}): ModelSummary {
   const state = part.state ?? 'UNKNOWN'
@@ -28,6 +28,14 @@ export function modelSample(model: string, part: Partial<ModelSample> = {}): Mod
 
 export function serverSample(second: number, models: readonly ModelSample[] = []): ServerSample {
   return { time: second * 1000, models, processCpuCores: null, processResidentBytes: null, npus: null }
+}
+
+/** A card that reports everything. */
+export function npuSample(part: Partial<NpuSample> = {}): NpuSample {
+  return {
+    card: 0, chip: '910B3', aiCorePercent: 38, vectorCorePercent: 19, cubeCorePercent: 34, memoryUsedBytes: 8 * 2 ** 30, memoryTotalBytes: 64 * 2 ** 30, temperatureCelsius: 51, powerWatts: 98.4, health: 'ok', errorCodes: [],
+    readAt: 10_000, detailsReadAt: 10_000, isSimulated: false, ...part,
+  }
 }
 
 export function serverStatus(part: Partial<ServerStatus> = {}): ServerStatus {

@@ -5,7 +5,7 @@ import type { DeviceCard as Device, DeviceProcess } from '../../../server-core/c
 import type { NpuSample, ServerSample } from '../../../server-core/contract/statistics.ts'
 import { StatePill, type StateKind } from '../../components/state-pill.tsx'
 import { useElementSize } from '../../components/use-element-size.ts'
-import { ageParts, formatBytes, formatDecimal } from '../../lib/format.ts'
+import { ageParts, formatBytes, formatDecimal, UNKNOWN } from '../../lib/format.ts'
 import { historyPaths } from './card-history.ts'
 import { memoryShares, type MemoryShare } from './card-memory.ts'
 import { HISTORY_SECONDS } from './devices-store.ts'
@@ -26,6 +26,8 @@ const HEALTH_STATES: Readonly<Record<NonNullable<NpuSample['health']>, StateKind
 const HOT_CELSIUS = 80
 /** Older than two periods is old. */
 const STALE_MILLISECONDS = 2500
+/** The server takes older values back: what is absent then is not for the card to report. */
+const EXPIRED_MILLISECONDS = 10_000
 
 export function DeviceCard({ device, npu, now, processes, samples }: DeviceCardProps) {
   const { t } = useTranslation('devices')
@@ -38,6 +40,9 @@ export function DeviceCard({ device, npu, now, processes, samples }: DeviceCardP
   const facts = [total === null ? null : formatBytes(total), cores].filter((fact) => fact !== null)
   const withUnit = (value: number | null | undefined, unit: string) => (value === null || value === undefined ? null : `${formatDecimal(value, 0)} ${unit}`)
   const errors = npu?.errorCodes ?? null
+  const isExpired = age > EXPIRED_MILLISECONDS
+  const absent = isExpired ? UNKNOWN : t('notReported', { chip })
+  const absentFigure = isExpired ? UNKNOWN : t('unknown')
   return (
     <section className="npu-card" aria-labelledby={titleId} data-testid={`device-${device.card}`} data-simulated={npu?.isSimulated === true}>
       <div className="npu-card-head">
@@ -46,21 +51,21 @@ export function DeviceCard({ device, npu, now, processes, samples }: DeviceCardP
         <span className="npu-quiet npu-cut">{facts.join(' · ')}</span>
         <span className="npu-grow" />
         {npu?.isSimulated === true && <StatePill kind="simulated" isPlain />}
-        <StatePill kind={health === null ? 'unloaded' : HEALTH_STATES[health]} text={t(`health.${health ?? 'unknown'}`)} />
+        <StatePill kind={health === null ? 'unloaded' : HEALTH_STATES[health]} text={t(health === null && isExpired ? 'health.old' : `health.${health ?? 'unknown'}`)} />
       </div>
       <div className="npu-card-body">
         {age > STALE_MILLISECONDS && <p className="npu-devices-stale npu-small-text" data-testid="stale">{t('card.stale', { age: staleAge(t, age) })}</p>}
-        <Meter name={t('meter.aiCore')} percent={npu?.aiCorePercent ?? null} text={withUnit(npu?.aiCorePercent, '%')} chip={chip} isStrong />
-        <Meter name={t('meter.cube')} percent={npu?.cubeCorePercent ?? null} text={withUnit(npu?.cubeCorePercent, '%')} chip={chip} />
-        <Meter name={t('meter.vector')} percent={npu?.vectorCorePercent ?? null} text={withUnit(npu?.vectorCorePercent, '%')} chip={chip} />
-        <Memory npu={npu} chip={chip} processes={processes} />
+        <Meter name={t('meter.aiCore')} percent={npu?.aiCorePercent ?? null} text={withUnit(npu?.aiCorePercent, '%')} absent={absent} isStrong />
+        <Meter name={t('meter.cube')} percent={npu?.cubeCorePercent ?? null} text={withUnit(npu?.cubeCorePercent, '%')} absent={absent} />
+        <Meter name={t('meter.vector')} percent={npu?.vectorCorePercent ?? null} text={withUnit(npu?.vectorCorePercent, '%')} absent={absent} />
+        <Memory npu={npu} absent={absent} processes={processes} />
         <History card={device.card} samples={samples} now={now} name={`${t('common:npu.card', { card: device.card })} AI Core`} />
       </div>
       <dl className="npu-devices-figures">
-        <Figure name={t('figure.temperature')} value={withUnit(npu?.temperatureCelsius, '°C')} isHot={(npu?.temperatureCelsius ?? 0) >= HOT_CELSIUS} />
-        <Figure name={t('figure.power')} value={withUnit(npu?.powerWatts, 'W')} />
-        <Figure name={t('figure.errors')} value={errors === null ? null : errors.length === 0 ? t('figure.none') : errors.join(' ')} isBad={errors !== null && errors.length > 0} />
-        <Figure name={t('figure.processes')} value={processes === null ? null : String(processes.length)} />
+        <Figure absent={absentFigure} name={t('figure.temperature')} value={withUnit(npu?.temperatureCelsius, '°C')} isHot={(npu?.temperatureCelsius ?? 0) >= HOT_CELSIUS} />
+        <Figure absent={absentFigure} name={t('figure.power')} value={withUnit(npu?.powerWatts, 'W')} />
+        <Figure absent={absentFigure} name={t('figure.errors')} value={errors === null ? null : errors.length === 0 ? t('figure.none') : errors.join(' ')} isBad={errors !== null && errors.length > 0} />
+        <Figure absent={absentFigure} name={t('figure.processes')} value={processes === null ? null : String(processes.length)} />
       </dl>
     </section>
   )
@@ -74,22 +79,21 @@ function staleAge(t: Texts, milliseconds: number): string {
   return key === 'date' ? t('common:age.days', { count }) : t(`common:age.${key}`, { count })
 }
 
-interface MeterProps { readonly name: string; readonly percent: number | null; readonly text: string | null; readonly chip: string; readonly isStrong?: boolean }
+interface MeterProps { readonly name: string; readonly percent: number | null; readonly text: string | null; readonly absent: string; readonly isStrong?: boolean }
 
-function Meter({ name, percent, text, chip, isStrong = false }: MeterProps) {
-  const { t } = useTranslation('devices')
+function Meter({ name, percent, text, absent, isStrong = false }: MeterProps) {
   return (
     <div className="npu-devices-meter">
       <span className="npu-quiet">{name}</span>
       {percent === null ? <span /> : <span className="npu-devices-bar" aria-hidden><i style={{ width: `${Math.min(100, percent)}%`, background: 'var(--c1)' }} /></span>}
-      {text === null ? <span className="npu-right npu-quiet">{t('notReported', { chip })}</span> : <span className="npu-right">{isStrong ? <b>{text}</b> : text}</span>}
+      {text === null ? <span className="npu-right npu-quiet">{absent}</span> : <span className="npu-right">{isStrong ? <b>{text}</b> : text}</span>}
     </div>
   )
 }
 
 const SHARE_COLORS: readonly string[] = ['var(--c1)', 'var(--c3)', 'var(--c2)', 'var(--c6)']
 
-function Memory({ npu, chip, processes }: Pick<DeviceCardProps, 'npu' | 'processes'> & { readonly chip: string }) {
+function Memory({ npu, absent, processes }: Pick<DeviceCardProps, 'npu' | 'processes'> & { readonly absent: string }) {
   const { t } = useTranslation('devices')
   const used = npu?.memoryUsedBytes ?? null
   const total = npu?.memoryTotalBytes ?? null
@@ -104,7 +108,7 @@ function Memory({ npu, chip, processes }: Pick<DeviceCardProps, 'npu' | 'process
         {used === null || total === null ? <span /> : (
           <span className="npu-devices-bar" aria-hidden>{parts.map((share, index) => <i key={`${share.kind}${index}`} style={{ width: `${(100 * share.bytes) / total}%`, background: shares.length === 0 ? 'var(--c1)' : colorOf(share, index) }} />)}</span>
         )}
-        {used === null ? <span className="npu-right npu-quiet">{t('notReported', { chip })}</span> : <span className="npu-right">{formatBytes(used)} / {formatBytes(total)}</span>}
+        {used === null ? <span className="npu-right npu-quiet">{absent}</span> : <span className="npu-right">{formatBytes(used)} / {formatBytes(total)}</span>}
       </div>
       <ul className="npu-devices-legend" aria-label={t('share.name')}>
         {shares.map((share, index) => (
@@ -143,8 +147,7 @@ const History = memo(function History({ card, samples, now, name }: { readonly c
   )
 })
 
-function Figure({ name, value, isHot = false, isBad = false }: { readonly name: string; readonly value: string | null; readonly isHot?: boolean; readonly isBad?: boolean }) {
-  const { t } = useTranslation('devices')
+function Figure({ name, value, absent, isHot = false, isBad = false }: { readonly name: string; readonly value: string | null; readonly absent: string; readonly isHot?: boolean; readonly isBad?: boolean }) {
   const state = isBad ? 'npu-is-failed' : isHot ? 'npu-is-degraded' : ''
-  return <div><dt>{name}</dt><dd className={value === null ? 'npu-quiet' : state}>{value === null ? t('unknown') : <b title={value}>{value}</b>}</dd></div>
+  return <div><dt>{name}</dt><dd className={value === null ? 'npu-quiet' : state}>{value === null ? absent : <b title={value}>{value}</b>}</dd></div>
 }

@@ -4,7 +4,7 @@ import type { DeviceCard, DevicesReport, DoctorReport } from '../../../server-co
 import type { NpuSample, ServerSample } from '../../../server-core/contract/statistics.ts'
 import { consoleClient, ConsoleError } from '../../console-client.ts'
 import type { Language } from '../../preferences.ts'
-import { serverSample } from '../../testing/models.ts'
+import { npuSample as npu, serverSample } from '../../testing/models.ts'
 import { render, type Rendered } from '../../testing/render.tsx'
 import { historyPaths } from './card-history.ts'
 import { memoryShares } from './card-memory.ts'
@@ -20,10 +20,6 @@ const WITH_CARDS: DevicesReport = {
   memory: [{ model: 'ppocr_det', card: 0, basis: 'process', beforeBytes: GB, loadedBytes: 3 * GB, afterUnloadBytes: null, startedAt: 0, isShared: true }],
   visibleDevices: { value: '0,x', logicalIds: [0], problem: { en: "'x' is no device id", 'zh-CN': '“x”不是设备号' } },
 }
-const npu = (part: Partial<NpuSample> = {}): NpuSample => ({
-  card: 0, chip: '910B3', aiCorePercent: 38, vectorCorePercent: 19, cubeCorePercent: 34, memoryUsedBytes: 8 * GB, memoryTotalBytes: 64 * GB, temperatureCelsius: 51, powerWatts: 98.4, health: 'ok', errorCodes: [],
-  readAt: 10_000, detailsReadAt: 10_000, isSimulated: false, ...part,
-})
 const sample = (second: number, ...npus: NpuSample[]): ServerSample => ({ ...serverSample(second), npus })
 const DOCTOR: DoctorReport = {
   ranAt: Date.now(), milliseconds: 5, hasNpu: true, summary: { en: '1 problem; first: Python.', 'zh-CN': '1 个问题；首先：Python。' },
@@ -79,9 +75,12 @@ describe('devices', () => {
   })
 
   it('says how old the figures are when the driver does not answer, and why', async () => {
-    await show({ ...WITH_CARDS, problem: { en: 'npu-smi did not answer within 10 s', 'zh-CN': '-' } }, [sample(22, npu())])
+    await show({ ...WITH_CARDS, problem: { en: 'npu-smi did not answer within 10 s', 'zh-CN': '-' } }, [sample(22, npu({ aiCorePercent: null, health: null }))])
     expect(text('[data-testid="device-0"] [data-testid="stale"]')).toBe('The driver last answered 12 s ago.')
     expect(text('.npu-devices-problem')).toBe('The cards could not be read: npu-smi did not answer within 10 s')
+    // Not "not reported": that would be the card's doing.
+    expect(text('[data-testid="device-0"] .npu-devices-meter')).toBe('AI Core—')
+    expect(text('[data-testid="device-0"] .npu-state-pill')).toBe('Health unknown')
   })
 
   it('puts error codes where they are seen', async () => {

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { latencyBucketIndex } from '../../../server-core/contract/statistics.ts'
 import { consoleClient } from '../../console-client.ts'
 import { initialConsoleState, useConsole } from '../../console-store.ts'
-import { modelSample, serverSample } from '../../testing/models.ts'
+import { modelSample, npuSample, serverSample } from '../../testing/models.ts'
 import { press, render, type Rendered } from '../../testing/render.tsx'
 import MonitorPage from './monitor-page.tsx'
 import { useMonitor } from './monitor-store.ts'
@@ -44,6 +44,17 @@ describe('Monitor page', () => {
     expect(find('.npu-page-note')?.textContent).toMatch(/^Last .*: 50 requests \(16\.7\/s\), p95 .* ms, 1 error\.$/)
     expect(page.container.textContent).toContain('No NPU found')
     expect([...page.container.querySelectorAll('.npu-monitor-npu-row dd')].map((cell) => cell.textContent)).toEqual(['—', '—', '—', '—', '—'])
+  })
+
+  it('shows the cards of the newest sample, from when they are, and that they are simulated', async () => {
+    page = await render(<MonitorPage />)
+    const withCards = [{ ...serverSample(T0 + 4), npus: [npuSample({ readAt: (T0 - 8) * 1000, isSimulated: true }), npuSample({ card: 1, powerWatts: null, readAt: T0 * 1000, isSimulated: true })] }]
+    const view = new MonitorViewBuilder().build(withCards, { end: (T0 + 5) * 1000, windowSeconds: 60, model: '', plotWidth: 560, hasRows: false })
+    await act(async () => useMonitor.setState({ view }))
+    expect(find('.npu-monitor-npu-head')?.textContent).toMatch(/^NPU2 cardsSimulatedfrom \d\d:\d\d:\d\d$/)
+    expect([...page.container.querySelectorAll('.npu-monitor-npu-row')].map((row) => [...row.querySelectorAll('dd')].map((cell) => cell.textContent))).toEqual([
+      ['0 · 910B3', '38 %', '19 %', '8.0 GB / 64.0 GB', '51 °C', '98 W'], ['1 · 910B3', '38 %', '19 %', '8.0 GB / 64.0 GB', '51 °C', '—'],
+    ])
   })
 
   it('says why there is nothing while the connection is lost, and nothing about the machine', async () => {

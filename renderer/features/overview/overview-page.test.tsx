@@ -4,7 +4,7 @@ import { latencyBucketIndex } from '../../../server-core/contract/statistics.ts'
 import { consoleClient } from '../../console-client.ts'
 import { initialConsoleState, useConsole } from '../../console-store.ts'
 import type { ConsoleState } from '../../console-store.ts'
-import { modelSample, modelSummary, serverSample, serverStatus } from '../../testing/models.ts'
+import { modelSample, modelSummary, npuSample, serverSample, serverStatus } from '../../testing/models.ts'
 import { render } from '../../testing/render.tsx'
 import type { Rendered } from '../../testing/render.tsx'
 import OverviewPage from './overview-page.tsx'
@@ -65,6 +65,14 @@ describe('overview', () => {
     expect(text()).toContain('http://127.0.0.1:8000')
     expect(text()).toContain('Reachable from the network')
     expect(text()).toContain('off')
+  })
+
+  it('shows the cards with what they report, their trouble and the simulated mark', async () => {
+    await show({ samples: [{ ...serverSample(1), npus: [npuSample({ isSimulated: true }), npuSample({ card: 1, health: 'alarm', temperatureCelsius: null, isSimulated: true })] }] })
+    const cards = [...page.container.querySelectorAll('.npu-cards > div')].map((card) => card.textContent)
+    expect(cards[0]).toBe('Card 0910B3AI Core38 %Card memory8.0 GB / 64.0 GBTemperature51 °CPower98 W')
+    expect(cards[1]).toMatch(/^Card 1910B3Alarm.*Temperature910B3 not reportedPower98 W$/)
+    expect(text()).toContain('NPUSimulated2 cards')
   })
 
   it('offers the three ways in when there is no model', async () => {
