@@ -38,13 +38,14 @@ export class Desktop {
   /** The window was closed with the wish that serving goes on. */
   #keepsServing = false
 
-  constructor() {
+  /** @param serverEnvironment of the server process */
+  constructor(serverEnvironment: NodeJS.ProcessEnv) {
     const argument = repositoryArgument(process.argv, process.cwd(), app.getAppPath())
     this.#givenRepositories = [...repositoryFlags(process.argv, process.cwd()), ...(argument === null ? [] : [argument])]
     this.#settings = new SettingsStore(join(app.getPath('userData'), 'settings.json'), (message) => { process.stderr.write(`${message}\n`) })
     this.#inbox = new PageInbox((channel, value) => { this.#window.send(channel, value) })
     this.#server = new ServerProcess({
-      startChild: (events) => forkServer(join(this.#installed, 'dist/server/server-entry.mjs'), events),
+      startChild: (events) => forkServer(join(this.#installed, 'dist/server/server-entry.mjs'), events, serverEnvironment),
       startArguments: () => this.#startArguments(),
       clock: { setTimeout, clearTimeout: (handle) => { clearTimeout(handle as NodeJS.Timeout) } },
       stateChanged: (state) => { this.#serverChanged(state) },

@@ -6,8 +6,8 @@ import type { ServerChild, ServerChildEvents } from './server-process.ts'
 const LAST_WORDS_LENGTH = 2000
 
 /** @param entryPath absolute path of `server-entry.mjs`, outside any archive: the server loads native code beside it */
-export function forkServer(entryPath: string, events: ServerChildEvents): ServerChild {
-  const child = utilityProcess.fork(entryPath, [], { serviceName: 'npu-console server', stdio: 'pipe' })
+export function forkServer(entryPath: string, events: ServerChildEvents, environment: NodeJS.ProcessEnv): ServerChild {
+  const child = utilityProcess.fork(entryPath, [], { serviceName: 'npu-console server', stdio: 'pipe', env: environment })
   let lastWords = ''
   child.on('message', (message: MessageFromServer) => { events.message(message) })
   child.stdout?.on('data', (chunk: Buffer) => { process.stdout.write(chunk) })

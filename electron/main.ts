@@ -2,9 +2,10 @@
 import { app, protocol } from 'electron'
 import { APP_SCHEME_PRIVILEGES } from './app-protocol.ts'
 import { Desktop } from './desktop.ts'
+import { serverEnvironment } from './server-environment.ts'
 import { setupUserDataDirectory } from './user-data.ts'
 
 setupUserDataDirectory()
 protocol.registerSchemesAsPrivileged([APP_SCHEME_PRIVILEGES])
-if (app.requestSingleInstanceLock()) void app.whenReady().then(() => { new Desktop().start() })
+if (app.requestSingleInstanceLock()) void app.whenReady().then(async () => { new Desktop(await serverEnvironment(process.argv)).start() })
 else app.quit()

@@ -3,7 +3,7 @@
  * says when to stop; it tells main where it listens and what it serves.
  */
 import type { ParentPort } from 'electron'
-import { exitAtOnce, formatLogEntry, LogHub, parseServeArguments, serveArgumentsIn, ServerError, startServer } from '../server-core/index.ts'
+import { environmentWithCann, exitAtOnce, formatLogEntry, LogHub, parseServeArguments, serveArgumentsIn, ServerError, startServer, thisMachine } from '../server-core/index.ts'
 import type { RunningServer, ServerOptions } from '../server-core/index.ts'
 import { availablePorts, canListen, portFallbacks } from './free-ports.ts'
 import type { MessageFromServer, MessageToServer, PortName, Ports, ServerStartArguments, ServingStatus } from './server-messages.ts'
@@ -24,6 +24,8 @@ async function start(given: ServerStartArguments): Promise<RunningServer> {
   logs.addSink((entry) => { process.stderr.write(`${formatLogEntry(entry)}\n`) })
   try {
     const options = optionsFor(given)
+    // Main has started this process with it; what kept it from that is said here, where it reaches the window.
+    if (await environmentWithCann(options.cannSetEnv, thisMachine(process.env, null)) !== null) throw new ServerError('INTERNAL', `--cann-set-env=${options.cannSetEnv} took no effect: start the application again`)
     const wanted: Ports = { http: options.httpPort, grpc: options.grpcPort, metrics: options.metricsPort, console: options.consolePort }
     const free = await availablePorts(wanted, (name, number) => canListen(number, addressOf(options, name)))
     const server = await startServer({ ...options, httpPort: free.http, grpcPort: free.grpc, metricsPort: free.metrics, consolePort: free.console }, {

@@ -2,7 +2,7 @@
  * Devices: a machine without cards, and one whose driver is the stand-in `npu-smi` of server-core/testing (a shell script that prints outputs
  * written by us). The second starts its own server, since the script must be on the PATH of the process that serves.
  */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { chromium } from '@playwright/test'
@@ -12,7 +12,8 @@ import { startServerProcess } from '../../server-core/testing/server-process.ts'
 import { identityConfig } from '../../server-core/testing/temporary-repository.ts'
 import { chromiumPath, expect, test } from '../console-fixture.ts'
 import { choose, findings } from '../page-findings.ts'
-import { PROJECT_DIRECTORY } from '../launch-desktop.ts'
+import type { DesktopApi } from '../../server-core/contract/console-api.ts'
+import { launchDesktop, PROJECT_DIRECTORY } from '../launch-desktop.ts'
 
 const THEMES = ['light', 'dark', 'contrast'] as const
 const LANGUAGES = ['zh-CN', 'en'] as const
@@ -124,6 +125,25 @@ test('cards: figures that move, gaps that stay gaps, ids, and the simulated mark
   } finally {
     await browser.close()
     await server.stop()
+    rmSync(directory, { recursive: true, force: true, maxRetries: 3 })
+  }
+})
+
+test('the desktop starts its server process with what set_env.sh sets', async ({ host, electronPath }) => {
+  test.skip(host !== 'desktop', 'on the command line server-core/integration/npu-telemetry.test.ts shows it')
+  const directory = mkdtempSync(join(tmpdir(), 'npu-console-cann-'))
+  const setEnv = join(directory, 'set_env.sh')
+  writeFileSync(setEnv, 'export ASCEND_HOME_PATH=/opt/cann\n')
+  const env = { XDG_DATA_HOME: join(directory, 'data'), XDG_CONFIG_HOME: join(directory, 'config'), HOME: directory }
+  const desktop = await launchDesktop({ userDataDirectory: join(directory, 'electron'), args: [`--cann-set-env=${setEnv}`], env, ...(electronPath === undefined ? {} : { executablePath: electronPath }) })
+  try {
+    const processId = await desktop.page.evaluate(() => new Promise<number>((resolve) => {
+      const { desktopApi } = window as unknown as { desktopApi: DesktopApi }
+      desktopApi.onServerProcess((state) => { if (state.kind === 'running') resolve(state.processId) })
+    }))
+    expect(readFileSync(`/proc/${processId}/environ`, 'utf8').split('\0')).toContain('ASCEND_HOME_PATH=/opt/cann')
+  } finally {
+    await desktop.close()
     rmSync(directory, { recursive: true, force: true, maxRetries: 3 })
   }
 })

@@ -48,7 +48,7 @@ export function DeviceCard({ device, npu, now, processes, samples }: DeviceCardP
       <div className="npu-card-head">
         <h2 id={titleId}>{t('common:npu.card', { card: device.card })}</h2>
         <b>{chip}</b>
-        <span className="npu-quiet npu-cut">{facts.join(' · ')}</span>
+        <span className="npu-quiet npu-cut" title={facts.join(' · ')}>{facts.join(' · ')}</span>
         <span className="npu-grow" />
         {npu?.isSimulated === true && <StatePill kind="simulated" isPlain />}
         <StatePill kind={health === null ? 'unloaded' : HEALTH_STATES[health]} text={t(health === null && isExpired ? 'health.old' : `health.${health ?? 'unknown'}`)} />

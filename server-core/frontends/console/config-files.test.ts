@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { identityConfig, TemporaryRepository } from '../../testing/temporary-repository.ts'
+import { idleDevices } from '../../testing/test-devices.ts'
 import { createTestServer } from '../../testing/test-server.ts'
 import type { TestServer } from '../../testing/test-server.ts'
 import { configDrift, listConfigHistory, openConfig, readConfigHistory, saveConfig } from './config-files.ts'
@@ -19,7 +20,7 @@ beforeEach(async () => {
   dataDirectory = await mkdtemp(join(tmpdir(), 'config-files-data-'))
   running = createTestServer([repository.path])
   await running.server.start()
-  context = { server: running.server, dataDirectory, backends: ['identity'], now: () => 5000 }
+  context = { server: running.server, dataDirectory, backends: ['identity'], devices: idleDevices(), now: () => 5000 }
   path = join(repository.path, 'm', 'config.pbtxt')
 })
 
@@ -33,6 +34,13 @@ describe('config of the console', () => {
   it('opens the text with what it is judged against', async () => {
     const opened = await openConfig(context, 'm')
     expect(opened).toMatchObject({ path, text: identityConfig(), context: { modelName: 'm', backends: ['identity'], versions: [{ version: 1 }] } })
+  })
+
+  it('judges it against the cards by the ids that they have in this process', async () => {
+    expect((await openConfig(context, 'm')).context.machine?.npus).toBeNull()
+    const card = { chip: '910B3', slot: 0, chipIndex: 0, busId: null, deviceNode: null, aiCores: null, vectorCores: null }
+    const report = { ...idleDevices().report(), cards: [{ ...card, card: 0, logicalId: 0, visibleId: null }, { ...card, card: 1, logicalId: 1, visibleId: 0 }] }
+    expect((await openConfig({ ...context, devices: { report: () => report } }, 'm')).context.machine?.npus).toEqual([{ card: 0, chip: '910B3' }])
   })
 
   it('says that this server does not complete configs', async () => {

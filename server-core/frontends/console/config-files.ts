@@ -1,6 +1,8 @@
 /** What the config editor asks for: open, save, history, drift. */
 import { join } from 'node:path'
 import type { ConfigDrift, ConfigFile, ConfigHistoryEntry, ConfigSaveResult } from '../../contract/console-api.ts'
+import type { MachineContext } from '../../contract/config-language.ts'
+import type { DevicesReport } from '../../contract/devices.ts'
 import type { InferenceServer } from '../../inference-server.ts'
 import { readConfigContext, thisMachine } from '../../model-config/config-context.ts'
 import { printModelConfig } from '../../model-config/print-config.ts'
@@ -9,22 +11,31 @@ import { configHistory, configHistoryText, rememberConfigSave } from '../../mode
 import type { HistoryPlace } from '../../model-repository/config-history.ts'
 import { previewNormalisedConfig } from '../../model-repository/preview-normalised-config.ts'
 import { ServerError } from '../../server-error.ts'
+import type { DevicesView } from '../../telemetry/devices.ts'
 
 export interface ConfigFilesContext {
   readonly server: InferenceServer
   readonly dataDirectory: string
   readonly backends: readonly string[]
   readonly isAutoCompleteOff?: boolean
+  /** The cards that a config can name. */
+  readonly devices: Pick<DevicesView, 'report'>
   readonly now: () => number
 }
 
-export async function openConfig({ server, backends, isAutoCompleteOff = false }: ConfigFilesContext, name: string): Promise<ConfigFile> {
+export async function openConfig({ server, backends, devices, isAutoCompleteOff = false }: ConfigFilesContext, name: string): Promise<ConfigFile> {
   const directory = server.modelDirectory(name)
   const path = join(directory, CONFIG_FILE_NAME)
   const [{ text, hash }, context] = await Promise.all([
-    readConfigFile(path), readConfigContext(directory, { repositoryPath: repositoryOf(server, name), machine: thisMachine(), backends, isAutoCompleteOff }),
+    readConfigFile(path), readConfigContext(directory, { repositoryPath: repositoryOf(server, name), machine: machineWithCards(devices.report()), backends, isAutoCompleteOff }),
   ])
   return { path, text, hash, context }
+}
+
+/** `device_ids` in a config are ids in this process: where some cards are hidden, those that remain count from 0. */
+function machineWithCards({ cards }: DevicesReport): MachineContext {
+  const visible = cards.flatMap(({ visibleId, chip }) => (visibleId === null ? [] : [{ card: visibleId, chip }]))
+  return { ...thisMachine(), npus: visible.length === 0 ? null : visible }
 }
 
 /** Saves, keeps the save in the history, and has the server look at the model again. */

@@ -50,7 +50,7 @@ const LOG_EXCERPT_ENTRIES = 100
 export function consoleCommandHandlers(context: ConsoleCommandContext): ConsoleCommandHandlers {
   const { server, status, logs, devices } = context
   const configs: ConfigFilesContext = {
-    server, dataDirectory: context.dataDirectory, backends: context.backends, isAutoCompleteOff: context.isAutoCompleteOff === true, now: Date.now,
+    server, dataDirectory: context.dataDirectory, backends: context.backends, isAutoCompleteOff: context.isAutoCompleteOff === true, devices, now: Date.now,
   }
   const imports = new ModelImports(context)
   return {
