@@ -74,7 +74,7 @@ test('an ensemble: what it is, its steps with their times, the last requests, an
 })
 
 test.describe('with a way to end an instance', () => {
-  test.use({ serverPreload: fileURLToPath(new URL('../end-instance.cjs', import.meta.url)) })
+  test.use({ serverPreload: fileURLToPath(new URL('../testing/end-instance.cjs', import.meta.url)) })
 
   test('an instance that dies shows on its row and in a notice, and comes back', async ({ console: { page, dataDirectory, openFolder, serverProcessId } }) => {
     test.setTimeout(240_000)

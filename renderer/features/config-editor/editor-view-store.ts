@@ -33,6 +33,13 @@ export interface EditorView {
 
 export const useEditorView = create<EditorView>()(() => ({ view: 'split', dialog: null, cursor: { line: 1, column: 1 }, target: null, wanted: null, notice: null }))
 
+const FIRST_PLACE = { line: 1, column: 1 }
+
+// The cursor of the config before means nothing in this one.
+useConfigDocument.subscribe((state, before) => {
+  if (state.modelName !== before.modelName) useEditorView.setState({ cursor: FIRST_PLACE })
+})
+
 export function setView(view: EditorViewName): void {
   useEditorView.setState({ view })
 }

@@ -3,7 +3,7 @@ import type { ConfigDiagnostic } from '../../../server-core/contract/config-lang
 import { EMPTY_CONFIG_CONTEXT } from '../../../server-core/contract/config-language.ts'
 import { consoleClient, ConsoleError } from '../../console-client.ts'
 import { CLOSED_DOCUMENT, isModified, openDocument, setText, undo, useConfigDocument } from './config-document.ts'
-import { diagnosticOf, mergeDiskChange, openConfig, restorePrevious, save, takeMerge, useSave } from './save-store.ts'
+import { diagnosticOf, dismissOutcome, mergeDiskChange, openConfig, restorePrevious, save, takeMerge, useSave } from './save-store.ts'
 
 const SAID = { saved: '', loaded: '' }
 
@@ -65,6 +65,22 @@ describe('saving a config', () => {
     expect(useConfigDocument.getState()).toMatchObject({ text: 'old', savedText: 'old', savedHash: 'h1' })
     undo()
     expect(useConfigDocument.getState().text).toBe('new')
+  })
+
+  it('still offers it after another model was looked at, until it is dismissed', async () => {
+    answers['config.save'] = { kind: 'saved', hash: 'h2' }
+    answers['model.load'] = new ConsoleError('INVALID_ARG', 'no such backend')
+    answers['config.open'] = { text: 'x', hash: 'h', context: EMPTY_CONFIG_CONTEXT }
+    const saving = save(true, SAID)
+    await openConfig('other')
+    await saving
+    expect(useSave.getState()).toMatchObject({ modelName: 'other', state: { kind: 'idle' } })
+    await openConfig('m')
+    expect(useSave.getState().state).toMatchObject({ kind: 'loadFailed', previous: { text: 'old' } })
+    dismissOutcome()
+    await openConfig('other')
+    await openConfig('m')
+    expect(useSave.getState().state).toEqual({ kind: 'idle' })
   })
 
   it('offers no restore where nothing was saved, and says when restoring did not help', async () => {

@@ -29,9 +29,12 @@ export interface SaveStore {
 
 export const useSave = create<SaveStore>()(() => ({ modelName: null, state: { kind: 'idle' }, openError: null }))
 
+/** How the last save or load of each model ended; it is there again when the model is. */
+const outcomes = new Map<string, SaveState>()
+
 /** Reads the config of a model; unsaved changes stay. */
 export async function openConfig(modelName: string): Promise<void> {
-  if (useSave.getState().modelName !== modelName) useSave.setState({ modelName, state: { kind: 'idle' }, openError: null })
+  if (useSave.getState().modelName !== modelName) useSave.setState({ modelName, state: outcomes.get(modelName) ?? { kind: 'idle' }, openError: null })
   try {
     const { text, hash, context } = await command('config.open', { name: modelName })
     if (useSave.getState().modelName !== modelName) return
@@ -43,11 +46,14 @@ export async function openConfig(modelName: string): Promise<void> {
 }
 
 function end(modelName: string, state: SaveState): void {
+  if (state.kind === 'idle') outcomes.delete(modelName)
+  else outcomes.set(modelName, state)
   if (useSave.getState().modelName === modelName) useSave.setState({ state })
 }
 
 export function dismissOutcome(): void {
-  useSave.setState({ state: { kind: 'idle' } })
+  const { modelName } = useSave.getState()
+  if (modelName !== null) end(modelName, { kind: 'idle' })
 }
 
 /** Writes the text as it is now, then loads the model if asked. Outcomes are in the store. */

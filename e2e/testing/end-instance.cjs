@@ -2,7 +2,7 @@
  * Loaded into the server process ahead of it (NODE_OPTIONS): SIGUSR2 ends the thread of the model instance with the first name, as a crash
  * in it does.
  */
-const { isMainThread } = require('node:worker_threads')
+const { isMainThread } = process.getBuiltinModule('node:worker_threads')
 
 if (isMainThread) {
   const running = new Set()
