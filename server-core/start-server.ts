@@ -60,6 +60,13 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
   })
   const server: TritonInferenceServer = new TritonInferenceServer({ options, registry, clock: systemClock, logs, npus: () => devices.samples() })
   server.subscribe({ modelChanged: (summary) => { devices.modelChanged(summary) } })
+  // The status tells how many cards there are.
+  let announcedCount = devices.count
+  devices.subscribe(() => {
+    if (devices.count === announcedCount) return
+    announcedCount = devices.count
+    server.announceStatus()
+  })
   const frontends = new Map<FrontendName, Frontend>()
   const addresses: Record<FrontendName, ListeningAddress | null> = { http: null, grpc: null, metrics: null, console: null }
   const status = statusReader(options, server, addresses, devices)

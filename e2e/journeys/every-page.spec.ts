@@ -22,6 +22,7 @@ const PAGES = [
   { name: 'model-files', hash: '#/models/ppocr_rec/files' },
   { name: 'model-log', hash: '#/models/ppocr_rec/log' },
   { name: 'monitor', hash: '#/monitor' },
+  { name: 'devices', hash: '#/devices' },
   { name: 'pipelines', hash: '#/pipelines/ppocr_line' },
   { name: 'settings', hash: '#/settings' },
 ] as const
