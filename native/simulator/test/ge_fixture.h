@@ -11,6 +11,8 @@ namespace ge_fixture {
 
 const char *Directory();
 void UseCards(const char *profile, const char *faults = "");
+/** As UseCards, with modelled times stretched by the factor. */
+void UseCardsInTime(const char *profile, double timeScale);
 std::vector<char> LinearModel(int64_t batch);
 std::vector<float> Ramp(size_t count);
 std::vector<float> Reference(const std::vector<char> &model, const std::vector<float> &input, const std::vector<int64_t> &dims);

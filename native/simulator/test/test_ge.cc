@@ -2,9 +2,12 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "acl/acl.h"
@@ -448,6 +451,66 @@ TEST(the_whole_graph_cache_is_used_and_survives_damage) {
   CHECK_EQ(session.AddGraph(3, Parse(onnx), cache), ge::SUCCESS);
   CHECK_EQ(session.CompileGraph(3), ge::SUCCESS);
   CHECK(session.GetCompiledGraphSummary(3)->IsStatic());
+}
+
+TEST(compiling_takes_time_and_the_operator_cache_remembers) {
+  ge_fixture::UseCardsInTime("910B3", 0.1);
+  CHECK_EQ(ge::GEInitialize({}), ge::SUCCESS);
+  const std::string directory = std::string(ge_fixture::Directory()) + "/operators";
+  const std::vector<char> onnx = ge_fixture::LinearModel(1);
+  ge::Session session({});
+  CHECK_EQ(session.AddGraph(1, Parse(onnx), {{"ge.op_compiler_cache_dir", directory.c_str()}, {"ge.op_compiler_cache_mode", "disable"}}), ge::SUCCESS);
+  CHECK_EQ(session.AddGraph(2, Parse(onnx), {{"ge.op_compiler_cache_dir", directory.c_str()}}), ge::SUCCESS);
+  const auto start = std::chrono::steady_clock::now();
+  CHECK_EQ(session.CompileGraph(1), ge::SUCCESS);
+  // 2.6 s of a compiler, stretched by 0.1.
+  CHECK(std::chrono::steady_clock::now() - start >= std::chrono::milliseconds(260));
+  CHECK_EQ(ge_fixture::FilesIn(directory.c_str()), 0);
+  CHECK_EQ(session.CompileGraph(2), ge::SUCCESS);
+  CHECK_EQ(ge_fixture::FilesIn(directory.c_str()), 1);
+  // Compiled once; asking again costs nothing and changes nothing.
+  CHECK_EQ(session.CompileGraph(2), ge::SUCCESS);
+  CHECK_EQ(session.AddGraph(3, Parse(onnx), {{"ge.op_compiler_cache_dir", directory.c_str()}}), ge::SUCCESS);
+  CHECK_EQ(session.CompileGraph(3), ge::SUCCESS);
+  CHECK_EQ(ge_fixture::FilesIn(directory.c_str()), 1);
+}
+
+TEST(graphs_run_on_many_streams_and_threads) {
+  StartGe();
+  const std::vector<char> onnx = ge_fixture::LinearModel(2);
+  const std::vector<float> expected = ge_fixture::Reference(onnx, ge_fixture::Ramp(8), {2, 4});
+  ge::Session session({});
+  for (uint32_t graph : {1, 2}) {
+    CHECK_EQ(session.AddGraph(graph, Parse(onnx)), ge::SUCCESS);
+    CHECK_EQ(session.CompileGraph(graph), ge::SUCCESS);
+  }
+  CHECK_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+  for (uint32_t graph : {1, 2}) CHECK_EQ(session.LoadGraph(graph, {}, nullptr), ge::SUCCESS);
+  aclrtContext context = nullptr;
+  CHECK_EQ(aclrtGetCurrentContext(&context), ACL_SUCCESS);
+  std::atomic<int> good{0};
+  std::vector<std::thread> threads;
+  // Two threads a graph: their runs of one graph take turns, the graphs run beside each other.
+  for (uint32_t number = 0; number < 4; number++) {
+    threads.emplace_back([&, number] {
+      aclrtStream stream = nullptr;
+      if (aclrtSetCurrentContext(context) != ACL_SUCCESS || aclrtCreateStream(&stream) != ACL_SUCCESS) return;
+      void *input = Upload(ge_fixture::Ramp(8));
+      void *output = Upload(std::vector<float>(6, 0.f));
+      bool isRight = true;
+      for (int round = 0; round < 20; round++) {
+        std::vector<gert::Tensor> inputs;
+        std::vector<gert::Tensor> outputs;
+        inputs.push_back(DeviceTensor(input, {2, 4}));
+        outputs.push_back(DeviceTensor(output, {2, 3}));
+        isRight = isRight && session.ExecuteGraphWithStreamAsync(1 + number % 2, stream, inputs, outputs) == ge::SUCCESS &&
+                  aclrtSynchronizeStream(stream) == ACL_SUCCESS && Download(output, 6) == expected;
+      }
+      if (isRight && aclrtDestroyStream(stream) == ACL_SUCCESS) good++;
+    });
+  }
+  for (std::thread &thread : threads) thread.join();
+  CHECK_EQ(good.load(), 4);
 }
 
 TEST(a_session_gives_everything_back) {
