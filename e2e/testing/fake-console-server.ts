@@ -100,7 +100,7 @@ let imported: ModelImportSource = { kind: 'local', paths: [] }
 const handlers: Partial<Record<ConsoleCommandName, (args: Record<string, unknown>) => unknown>> = {
   'server.status': status,
   'devices.report': () => ({ source: null, isSimulated: false, driverVersion: null, problem: null, cards: [], processes: null, memory: [], visibleDevices: null }),
-  'doctor.run': () => ({ ranAt: Date.now(), milliseconds: 0, hasNpu: false, summary: { en: 'The test double has no machine.', 'zh-CN': '测试替身没有机器。' }, checks: [] }),
+  'doctor.run': () => ({ ranAt: Date.now(), milliseconds: 0, hasNpu: false, summary: { en: 'The test double has no machine.', 'zh-CN': '测试替身没有机器。' }, devices: [], checks: [] }),
   'repository.models': () => [...models.values()],
   'repository.rescan': () => [...models.values()],
   'repository.open': () => { throw new Refusal('/data/old is not a directory or cannot be read (EACCES)') },

@@ -17,8 +17,15 @@ describe('npu-console doctor', () => {
     const small = { fileSystemBytes: () => Promise.resolve(64 * 2 ** 20) }
     const { code, output } = await run(station, [], small)
     expect(code).toBe(1)
-    expect(output.split('\n').slice(0, 6)).toEqual([
-      '1 problem; first: Shared memory 64 MB: too little.', '', '[problem] Shared memory 64 MB: too little', '    The Python backend wants at least 1 GB; a container has 64 MB unless told otherwise.',
+    expect(output.split('\n').slice(0, 13)).toEqual([
+      '1 problem; first: Shared memory 64 MB: too little.', '',
+      '+-----+------+-------+--------------+------------+------------+---------------+',
+      '| NPU | Chip | Name  | Bus-Id       | Logical id | Visible id | Node          |',
+      '+-----+------+-------+--------------+------------+------------+---------------+',
+      '| 0   | 0    | 910B3 | 0000:c1:00.0 | 0          | 0          | /dev/davinci0 |',
+      '| 5   | 0    | 910B3 | 0000:42:00.0 | 1          | 1          | /dev/davinci1 |',
+      '+-----+------+-------+--------------+------------+------------+---------------+',
+      '', '[problem] Shared memory 64 MB: too little', '    The Python backend wants at least 1 GB; a container has 64 MB unless told otherwise.',
       '    Fix: Mount it larger (until the next restart; /etc/fstab keeps it).', '      sudo mount -o remount,size=4G /dev/shm',
     ])
     expect((await run(station, [])).code).toBe(0)
@@ -26,7 +33,7 @@ describe('npu-console doctor', () => {
 
   it('speaks Chinese by flag and by the locale', async () => {
     using station = new FakeWorkstation().complete()
-    const expected = /^就绪：12 项检查均无需修复。\n\n\[正常\] 驱动 25\.2\.0\n/
+    const expected = /^就绪：12 项检查均无需修复。\n[^]*\n\n\[正常\] 驱动 25\.2\.0\n/
     expect((await run(station, ['--language=zh-CN'])).output).toMatch(expected)
     expect((await run(station, [], { environment: { ...station.machine().environment, LANG: 'zh_CN.UTF-8' } })).output).toMatch(expected)
   })

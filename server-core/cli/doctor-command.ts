@@ -1,9 +1,10 @@
 /** `npu-console doctor`: what this machine lacks to serve from an NPU, and the exact repair. Needs no server. */
 import { parseArgs } from 'node:util'
-import type { DoctorReport, DoctorVerdict } from '../contract/devices.ts'
+import type { DeviceCard, DoctorReport, DoctorVerdict } from '../contract/devices.ts'
 import type { LocalizedText } from '../contract/config-language.ts'
 import { runDoctor } from '../telemetry/doctor/doctor.ts'
 import type { Machine } from '../telemetry/doctor/machine.ts'
+import { textTable } from '../text-table.ts'
 import { languageOf, UsageError, type CommandOutput } from './config-command.ts'
 
 export const DOCTOR_USAGE = `  doctor [--json] [--language=en|zh-CN]
@@ -40,11 +41,21 @@ function parse(args: readonly string[]): { readonly json: boolean; readonly lang
   }
 }
 
-function printReport({ summary, checks }: DoctorReport, language: keyof LocalizedText): string {
+/** `-`: not told, or hidden from this process. */
+function printDevices(devices: readonly DeviceCard[]): readonly string[] {
+  if (devices.length === 0) return []
+  const cell = (value: number | string | null) => (value === null ? '-' : String(value))
+  // Terminals draw Han characters twice as wide: a table with a frame keeps the tools' own words.
+  return ['', textTable(['NPU', 'Chip', 'Name', 'Bus-Id', 'Logical id', 'Visible id', 'Node'], devices.map((device) => [
+    cell(device.slot), cell(device.chipIndex), device.chip, cell(device.busId), cell(device.logicalId), cell(device.visibleId), cell(device.deviceNode),
+  ]))]
+}
+
+function printReport({ summary, checks, devices }: DoctorReport, language: keyof LocalizedText): string {
   const lines = checks.flatMap(({ verdict, title, detail, fix }) => [
     '', `[${VERDICTS[verdict][language]}] ${title[language]}`, `    ${detail[language]}`,
     ...(fix === null ? [] : [`    ${FIX[language]}${language === 'en' ? ': ' : '：'}${fix.text[language]}`]),
     ...(fix?.command === null || fix?.command === undefined ? [] : [`      ${fix.command}`]),
   ])
-  return [summary[language], ...lines].join('\n')
+  return [summary[language], ...printDevices(devices), ...lines].join('\n')
 }

@@ -105,6 +105,8 @@ export interface DoctorReport {
   readonly hasNpu: boolean
   /** The whole in one sentence. */
   readonly summary: LocalizedText
+  /** By all the numbers that name them; empty where the driver lists none. */
+  readonly devices: readonly DeviceCard[]
   /** Problems first, then warnings, unknown, ok. */
   readonly checks: readonly DoctorCheck[]
 }

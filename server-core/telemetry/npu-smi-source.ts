@@ -1,6 +1,7 @@
 /** Asks the driver by its command npu-smi: the table each time, and after it one of the slower questions in turn. */
 import { access, constants } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
+import { logicalIdOf } from './device-cards.ts'
 import { chipErrorCodes, chipUsage, parseChipBlocks, parseIdTable, type ChipIds, type NpuSmiFields } from './npu-smi-details.ts'
 import { parseNpuSmiTable, type NpuSmiChip } from './npu-smi-table.ts'
 import { NpuTelemetryError, type Dated, type NpuReading, type NpuTelemetrySource } from './npu-telemetry-source.ts'
@@ -71,13 +72,9 @@ export class NpuSmiSource implements NpuTelemetrySource {
     return {
       readAt, isSimulated: table.isSimulated, driverVersion: table.driverVersion,
       chips: table.chips.map(({ physicalId: _physicalId, logicalId, ...chip }) => ({
-        ...chip, logicalId: logicalId ?? this.#logicalIdOf(chip), ...(this.#details.get(keyOf(chip.slot, chip.chipIndex)) ?? NO_DETAILS),
+        ...chip, logicalId: logicalId ?? logicalIdOf(chip, this.#ids), ...(this.#details.get(keyOf(chip.slot, chip.chipIndex)) ?? NO_DETAILS),
       })),
     }
-  }
-
-  #logicalIdOf(chip: Pick<NpuSmiChip, 'slot' | 'chipIndex'>): number | null {
-    return this.#ids.find((ids) => ids.slot === chip.slot && (ids.chipIndex === null || chip.chipIndex === null || ids.chipIndex === chip.chipIndex))?.logicalId ?? null
   }
 
   /** The question that has been due for longest. One that fails leaves what it would have told unknown, and comes again later. */

@@ -1,11 +1,11 @@
 /** Reads the cards once a second, off the request path, and answers at any moment what is known and how old it is. */
 import type { Clock } from '../clock.ts'
 import type { LocalizedText } from '../contract/config-language.ts'
-import type { DeviceCard, DeviceProcess, DevicesReport } from '../contract/devices.ts'
+import type { DeviceProcess, DevicesReport } from '../contract/devices.ts'
 import type { ModelSummary } from '../contract/repository.ts'
 import type { NpuSample } from '../contract/statistics.ts'
 import type { Logger } from '../logger.ts'
-import { findAscendChip } from '../model-config/ascend-chips.ts'
+import { cardNumber, deviceCards } from './device-cards.ts'
 import { MemoryLedger } from './memory-ledger.ts'
 import { NpuTelemetryError, type Dated, type NpuChipReading, type NpuReading, type NpuTelemetrySource } from './npu-telemetry-source.ts'
 import type { ProcessOwners } from './process-owners.ts'
@@ -76,7 +76,7 @@ export class NpuTelemetry {
     return reading.chips.map((chip, index) => {
       const details = [chip.vectorCorePercent, chip.cubeCorePercent, chip.errorCodes].filter((dated) => dated !== null)
       return {
-        card: cardOf(chip, index), chip: chip.name, aiCorePercent: current(chip.aiCorePercent),
+        card: cardNumber(chip, index), chip: chip.name, aiCorePercent: current(chip.aiCorePercent),
         vectorCorePercent: detail(chip.vectorCorePercent), cubeCorePercent: detail(chip.cubeCorePercent),
         memoryUsedBytes: current(chip.memoryUsedBytes), memoryTotalBytes: chip.memoryTotalBytes,
         temperatureCelsius: current(chip.temperatureCelsius), powerWatts: current(chip.powerWatts), health: current(chip.health),
@@ -95,15 +95,8 @@ export class NpuTelemetry {
       isSimulated: this.#reading?.isSimulated ?? false,
       driverVersion: this.#reading?.driverVersion ?? null,
       problem: this.#problem,
-      cards: chips.map((chip, index): DeviceCard => {
-        const visibleId = chip.logicalId === null ? null : visible === null ? chip.logicalId : indexOrNull(visible.logicalIds, chip.logicalId)
-        const known = findAscendChip(chip.name)
-        return {
-          card: cardOf(chip, index), chip: chip.name, slot: chip.slot, chipIndex: chip.chipIndex, logicalId: chip.logicalId, visibleId, busId: chip.busId,
-          deviceNode: chip.logicalId === null ? null : `/dev/davinci${chip.logicalId}`, aiCores: known?.aiCores ?? null, vectorCores: known?.vectorCores ?? null,
-        }
-      }),
-      processes: lists.length === 0 ? null : chips.flatMap((chip, index) => this.#processesOf(chip, cardOf(chip, index))),
+      cards: deviceCards(chips, visible),
+      processes: lists.length === 0 ? null : chips.flatMap((chip, index) => this.#processesOf(chip, cardNumber(chip, index))),
       memory: this.#ledger.records(),
       visibleDevices: visible,
     }
@@ -147,7 +140,7 @@ export class NpuTelemetry {
     this.#reading = reading
     const { owners } = this.#options
     this.#ledger.read(reading.chips.map((chip, index) => ({
-      card: cardOf(chip, index), usedBytes: chip.memoryUsedBytes,
+      card: cardNumber(chip, index), usedBytes: chip.memoryUsedBytes,
       ownBytes: chip.processes === null ? null : chip.processes.reduce((sum, process) => sum + (owners.isOurs(process.processId) ? process.memoryBytes ?? 0 : 0), 0),
     })), reading.readAt)
   }
@@ -168,15 +161,6 @@ export class NpuTelemetry {
     this.#announced = text
     this.#options.onReportChanged(report)
   }
-}
-
-function cardOf(chip: Pick<NpuChipReading, 'logicalId'>, index: number): number {
-  return chip.logicalId ?? index
-}
-
-function indexOrNull(ids: readonly number[], id: number): number | null {
-  const index = ids.indexOf(id)
-  return index < 0 ? null : index
 }
 
 function unexpected(error: unknown): LocalizedText {

@@ -46,6 +46,7 @@ export class FakeWorkstation implements Disposable {
     this.write('/usr/bin/g++', '#!/bin/sh\n', 0o755)
     const npuSmi = createFakeNpuSmi(join(this.root, 'usr/local/bin'))
     npuSmi.set('info', npuSmiOutput('info-910b').replace('Alarm', 'OK   '))
+    npuSmi.set('ids', '\tNPU ID   Chip ID   Chip Logic ID   Chip Name\n\t0        0         0               Ascend 910B3\n\t5        0         1               Ascend 910B3\n')
     return this
   }
 

@@ -1,6 +1,8 @@
 /** The Doctor: looks at everything an NPU workstation needs, and says what is wrong and what repairs it. Changes nothing. */
 import type { LocalizedText } from '../../contract/config-language.ts'
-import type { DoctorCheck, DoctorReport, DoctorVerdict } from '../../contract/devices.ts'
+import type { DeviceCard, DoctorCheck, DoctorReport, DoctorVerdict } from '../../contract/devices.ts'
+import { deviceCards } from '../device-cards.ts'
+import { readVisibleDevices } from '../visible-devices.ts'
 import { findCann } from './cann-installation.ts'
 import { check, text } from './check-result.ts'
 import { checkDeviceNodes, checkDriver, checkFirmware, checkNpuSmi, findNpuTraces, hasNpu, type NpuTraces } from './hardware-checks.ts'
@@ -19,23 +21,24 @@ export async function runDoctor(machine: Machine, now: () => number = Date.now):
   const ranAt = now()
   const traces = await findNpuTraces(machine)
   const isNpuMachine = hasNpu(traces)
-  const checks = isNpuMachine ? await npuChecks(machine, traces) : [check('npu', 'ok', text('No NPU', '没有 NPU'), text(
+  const { checks, devices } = isNpuMachine ? await npuChecks(machine, traces) : { devices: [], checks: [check('npu', 'ok', text('No NPU', '没有 NPU'), text(
     'Looked at: the PCI bus, /dev/davinci*, /usr/local/Ascend/driver, npu-smi.', '已查找：PCI 总线、/dev/davinci*、/usr/local/Ascend/driver、npu-smi。',
-  ))]
+  ))] }
   const common = await Promise.all([checkPython(machine, isNpuMachine), checkSharedMemory(machine), checkCompiler(machine)])
   const all = [...checks, ...common, checkOnnxRuntime(machine)].sort((a, b) => ORDER.indexOf(a.verdict) - ORDER.indexOf(b.verdict))
-  return { ranAt, milliseconds: now() - ranAt, hasNpu: isNpuMachine, summary: isNpuMachine ? summaryOf(all) : NO_NPU, checks: all }
+  return { ranAt, milliseconds: now() - ranAt, hasNpu: isNpuMachine, summary: isNpuMachine ? summaryOf(all) : NO_NPU, devices, checks: all }
 }
 
-async function npuChecks(machine: Machine, traces: NpuTraces): Promise<DoctorCheck[]> {
+async function npuChecks(machine: Machine, traces: NpuTraces): Promise<{ readonly checks: readonly DoctorCheck[]; readonly devices: readonly DeviceCard[] }> {
   const cann = await findCann(machine)
   const [driver, firmware, tool, nodes] = await Promise.all([checkDriver(machine, traces), checkFirmware(machine), checkNpuSmi(machine, traces), checkDeviceNodes(machine, traces)])
-  const count = tool.table?.chips.length ?? (traces.nodes.length === 0 ? null : traces.nodes.length)
-  return [
+  const count = tool.chips?.length ?? (traces.nodes.length === 0 ? null : traces.nodes.length)
+  const checks = [
     driver, firmware, ...tool.checks, nodes, checkCann(machine, cann),
     ...(cann === null ? [] : [await checkEnvironment(machine, cann)]),
     checkVisibleDevices(machine, count),
   ]
+  return { checks, devices: deviceCards(tool.chips ?? [], readVisibleDevices(machine.environment['ASCEND_RT_VISIBLE_DEVICES'], count)) }
 }
 
 function summaryOf(checks: readonly DoctorCheck[]): LocalizedText {

@@ -1,7 +1,9 @@
 /** Card, driver, firmware, tools and device nodes. */
 import type { DoctorCheck } from '../../contract/devices.ts'
+import { logicalIdOf } from '../device-cards.ts'
+import { parseIdTable } from '../npu-smi-details.ts'
 import { explainNpuSmiFailure, findNpuSmi } from '../npu-smi-source.ts'
-import { parseNpuSmiTable, type NpuSmiTable } from '../npu-smi-table.ts'
+import { parseNpuSmiTable, type NpuSmiChip, type NpuSmiTable } from '../npu-smi-table.ts'
 import { check, fix, text } from './check-result.ts'
 import type { Machine } from './machine.ts'
 
@@ -83,13 +85,14 @@ export async function checkFirmware(machine: Machine): Promise<DoctorCheck> {
 
 export interface NpuSmiFinding {
   readonly checks: readonly DoctorCheck[]
-  readonly table: NpuSmiTable | null
+  /** With their logical ids, as far as the tool tells them; null: it does not answer. */
+  readonly chips: readonly NpuSmiChip[] | null
 }
 
 /** The tool, and what it says about the cards. */
 export async function checkNpuSmi(machine: Machine, { npuSmiPath }: NpuTraces): Promise<NpuSmiFinding> {
   if (npuSmiPath === null) {
-    return { table: null, checks: [check('npu-smi', 'warning', text('npu-smi was not found', '找不到 npu-smi'), text(
+    return { chips: null, checks: [check('npu-smi', 'warning', text('npu-smi was not found', '找不到 npu-smi'), text(
       'Neither PATH nor /usr/local/bin has it: without it (or DCMI) there are no figures of the cards. Serving does not need it.', 'PATH 和 /usr/local/bin 中都没有：没有它（或 DCMI）就没有卡的实时数据。推理服务不依赖它。',
     ), await machine.isContainer()
       ? fix('Mount it when the container starts.', '启动容器时挂载它。', 'docker run -v /usr/local/bin/npu-smi:/usr/local/bin/npu-smi:ro -v /usr/local/dcmi:/usr/local/dcmi:ro …')
@@ -98,7 +101,7 @@ export async function checkNpuSmi(machine: Machine, { npuSmiPath }: NpuTraces): 
   const driver = '/usr/local/Ascend/driver/lib64'
   const environment = { ...machine.environment, LD_LIBRARY_PATH: [machine.environment['LD_LIBRARY_PATH'] ?? '', driver, `${driver}/common`, `${driver}/driver`].filter((path) => path !== '').join(':') }
   const failed = (reason: { readonly en: string; readonly 'zh-CN': string }, isPermission: boolean): NpuSmiFinding => ({
-    table: null,
+    chips: null,
     checks: [check('npu-smi', 'problem', text('npu-smi does not answer', 'npu-smi 不可用'), text(`${reason.en}.`, `${reason['zh-CN']}。`), isPermission
       ? fix(`Put the user into the group ${GROUP}, then log in again; or stop the container that has the card.`, `将用户加入 ${GROUP} 组后重新登录；或停止占用该卡的容器。`, `sudo usermod -aG ${GROUP} ${machine.options.userName}`)
       : fix("Check the driver's libraries, and whether the cards answer at all.", '检查驱动库是否齐全、卡是否在位。', `ls ${driver}; dmesg | grep -i -e davinci -e drv | tail`))],
@@ -110,11 +113,19 @@ export async function checkNpuSmi(machine: Machine, { npuSmiPath }: NpuTraces): 
     const table = result.exitCode === 0 ? parseNpuSmiTable(result.stdout) : null
     if (table === null) return failed(explainNpuSmiFailure(output, result.exitCode).explanation, /-8005\b/.test(output))
     const version = table.toolVersion ?? '?'
-    return { table, checks: [check('npu-smi', 'ok', text(`npu-smi ${version}`, `npu-smi ${version}`), text(npuSmiPath, npuSmiPath)), checkCards(table)] }
+    return { chips: await withLogicalIds(machine, npuSmiPath, table.chips, environment), checks: [check('npu-smi', 'ok', text(`npu-smi ${version}`, `npu-smi ${version}`), text(npuSmiPath, npuSmiPath)), checkCards(table)] }
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
     return failed(text(`it cannot be started: ${message}`, `无法启动：${message}`), false)
   }
+}
+
+/** Only the tables of the 310 family have them. */
+async function withLogicalIds(machine: Machine, npuSmiPath: string, chips: readonly NpuSmiChip[], environment: NodeJS.ProcessEnv): Promise<readonly NpuSmiChip[]> {
+  if (chips.every(({ logicalId }) => logicalId !== null)) return chips
+  const { stdout, exitCode } = await machine.options.run({ command: npuSmiPath, args: ['info', '-m'], environment, timeoutMilliseconds: NPU_SMI_TIMEOUT_MILLISECONDS })
+  const ids = exitCode === 0 ? parseIdTable(stdout) : []
+  return chips.map((chip) => ({ ...chip, logicalId: chip.logicalId ?? logicalIdOf(chip, ids) }))
 }
 
 function checkCards({ chips, isSimulated }: NpuSmiTable): DoctorCheck {
