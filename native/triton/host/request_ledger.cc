@@ -15,6 +15,8 @@ TRITONBACKEND_Input ToInput(const TritonHostTensor& tensor) {
   input.shape.assign(tensor.shape, tensor.shape + tensor.dims_count);
   for (std::uint32_t index = 0; index < tensor.buffer_count; ++index) {
     const TritonHostBuffer& buffer = tensor.buffers[index];
+    // A backend need not be asked to copy nothing from nowhere.
+    if (buffer.byte_size == 0) continue;
     input.buffers.push_back(buffer);
     TRITONSERVER_BufferAttributes attributes;
     attributes.byte_size = buffer.byte_size;

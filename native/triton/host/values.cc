@@ -10,6 +10,8 @@ TRITONSERVER_Error* MakeError(TRITONSERVER_Error_Code code, std::string message)
 
 TRITONSERVER_Error* InvalidArgument(std::string message) { return MakeError(TRITONSERVER_ERROR_INVALID_ARG, std::move(message)); }
 
+TRITONSERVER_Error* NullArgument(const char* function, const char* argument) { return InvalidArgument(std::string(function) + ": " + argument + " is NULL"); }
+
 TRITONSERVER_Error* Unsupported(const char* function) {
   return MakeError(TRITONSERVER_ERROR_UNSUPPORTED, std::string(function) + " is not supported by this server");
 }

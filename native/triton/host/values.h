@@ -66,9 +66,12 @@ TRITONSERVER_Error* InvalidArgument(std::string message);
 TRITONSERVER_Error* Unsupported(const char* function);
 const char* ErrorCodeName(TRITONSERVER_Error_Code code);
 
-// NULL in an argument that must not be: an error that names it. Used at the top of API functions.
+// For an argument that is NULL and must not be.
+TRITONSERVER_Error* NullArgument(const char* function, const char* argument);
+
+// At the top of API functions.
 #define TRITONHOST_REQUIRE(argument) \
-  if ((argument) == nullptr) return ::npu_console::triton::InvalidArgument(std::string(__func__) + ": " #argument " is NULL")
+  if ((argument) == nullptr) return ::npu_console::triton::NullArgument(__func__, #argument)
 
 Parameter ToParameter(const TritonHostParameter& parameter);
 
