@@ -257,6 +257,7 @@ bool StoreOutput(const Launch &launch, size_t index, const TensorView &result, s
 
 TaskResult RunLaunch(const Launch &launch, Stream *stream) {
   const Device &device = launch.model->loaded->device();
+  const Runtime::TaskScope scope;
   for (const TensorView &input : launch.inputs) {
     if (input.bytes > 0 && !Rt().IsDeviceRange(device, input.data, input.bytes)) {
       return {ACL_ERROR_RT_AICORE_EXCEPTION, "an input buffer is not device memory of device " + std::to_string(device.id) + ", or was freed"};

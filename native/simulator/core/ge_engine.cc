@@ -379,6 +379,7 @@ bool StoreOutput(Run &run, size_t index, const TensorView &result, std::string &
 TaskResult Perform(Run &run, Stream &stream) {
   const std::lock_guard turn(run.graph->run);
   const Device &device = run.loaded->device();
+  const Runtime::TaskScope scope;
   for (const std::vector<GeTensor> *side : {&run.inputs, &run.outputs}) {
     for (const GeTensor &tensor : *side) {
       if (tensor.isOnDevice && tensor.data != nullptr && tensor.bytes > 0 && !Runtime::Instance().IsDeviceRange(device, tensor.data, tensor.bytes)) {

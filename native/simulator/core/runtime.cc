@@ -409,6 +409,27 @@ aclError Runtime::FindEvent(Handle handle, std::shared_ptr<Event> &event) {
 
 // --- memory
 
+Runtime::TaskScope::TaskScope() {
+  Runtime &runtime = Runtime::Instance();
+  const std::lock_guard lock(runtime.mutex_);
+  number_ = runtime.nextTask_++;
+  runtime.runningTasks_.insert(number_);
+}
+
+Runtime::TaskScope::~TaskScope() {
+  Runtime &runtime = Runtime::Instance();
+  std::vector<void *> freed;
+  {
+    const std::lock_guard lock(runtime.mutex_);
+    runtime.runningTasks_.erase(number_);
+    const uint64_t oldest = runtime.runningTasks_.empty() ? UINT64_MAX : *runtime.runningTasks_.begin();
+    for (auto &waiting = runtime.freedMeanwhile_; !waiting.empty() && waiting.front().first <= oldest; waiting.pop_front()) {
+      freed.push_back(waiting.front().second);
+    }
+  }
+  for (void *address : freed) std::free(address);
+}
+
 void *Runtime::AllocateOn(Device &device, size_t bytes) {
   const size_t reserved = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   if (!SharedState::Instance().ReserveMemory(device.logicId, reserved)) return nullptr;
@@ -447,6 +468,10 @@ aclError Runtime::Free(void *address) {
     if (found == allocations_.end() || !found->second.isDevice) return Fail(ACL_ERROR_RT_PARAM_INVALID, "the address is not from aclrtMalloc, or was freed before");
     allocation = found->second;
     allocations_.erase(found);
+    if (!runningTasks_.empty()) {
+      freedMeanwhile_.emplace_back(nextTask_, address);
+      address = nullptr;
+    }
   }
   std::free(address);
   SharedState::Instance().ReleaseMemory(allocation.device->logicId, allocation.reserved);
@@ -549,9 +574,17 @@ aclError Runtime::MemcpyAsync(void *destination, size_t room, const void *source
   bool isPinned = false;
   if (const aclError code = CheckCopy(destination, room, source, count, kind, &isHostToHost, &isPinned); code != ACL_SUCCESS) return code;
   if (isHostToHost) return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "an asynchronous copy from host to host memory is not supported");
-  const auto copy = [this, device = FindDevice(stream->device()), destination, source, count](Stream &own) {
+  const Device *device = FindDevice(stream->device());
+  const bool toDevice = IsDeviceRange(*device, destination, count);
+  const bool fromDevice = IsDeviceRange(*device, source, count);
+  const auto copy = [=, this](Stream &own) {
     TaskResult fault = TaskFault(*device, &own);
-    if (fault.code == ACL_SUCCESS) std::memmove(destination, source, count);
+    if (fault.code != ACL_SUCCESS) return fault;
+    const TaskScope scope;
+    if ((toDevice && !IsDeviceRange(*device, destination, count)) || (fromDevice && !IsDeviceRange(*device, source, count))) {
+      return TaskResult{ACL_ERROR_RT_AICORE_EXCEPTION, "the device memory of a copy was freed before the copy"};
+    }
+    std::memmove(destination, source, count);
     return fault;
   };
   if (isPinned) {

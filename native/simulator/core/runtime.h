@@ -118,6 +118,20 @@ class Runtime {
   aclError Memset(void *address, size_t room, int32_t value, size_t count);
   /** Whether the range lies inside one allocation of that device. */
   bool IsDeviceRange(const Device &device, const void *address, size_t bytes);
+  /**
+   * Held by a task while it touches device memory: what is freed meanwhile stays readable until the task is done, because aclrtFree does not
+   * wait and a card would not take this process down.
+   */
+  class TaskScope {
+   public:
+    TaskScope();
+    ~TaskScope();
+    TaskScope(const TaskScope &) = delete;
+    TaskScope &operator=(const TaskScope &) = delete;
+
+   private:
+    uint64_t number_;
+  };
   /** Device memory without a thread context: for models and GE. Counts against the chip. @returns null when the chip is full */
   void *AllocateOn(Device &device, size_t bytes);
 
@@ -161,6 +175,10 @@ class Runtime {
   std::map<Handle, std::shared_ptr<Stream>> streams_;
   std::map<Handle, std::shared_ptr<Event>> events_;
   std::map<uintptr_t, Allocation> allocations_;
+  uint64_t nextTask_ = 0;
+  std::set<uint64_t> runningTasks_;
+  /** With the number of the first task that began after the free: oldest first. */
+  std::deque<std::pair<uint64_t, void *>> freedMeanwhile_;
 };
 
 template <typename Pointer>

@@ -313,6 +313,21 @@ TEST(errors_of_tasks_surface_at_the_synchronisation_once) {
   }
 }
 
+TEST(memory_freed_before_its_copy_surfaces_at_the_synchronisation) {
+  Start();
+  aclrtStream stream = nullptr;
+  void *device = nullptr;
+  void *pinned = nullptr;
+  CHECK_EQ(aclrtCreateStream(&stream), ACL_SUCCESS);
+  CHECK_EQ(aclrtMalloc(&device, 1 << 20, ACL_MEM_MALLOC_NORMAL_ONLY), ACL_SUCCESS);
+  CHECK_EQ(aclrtMallocHost(&pinned, 1 << 20), ACL_SUCCESS);
+  UseCards({"910B3", "910B3"}, "{\"kind\": \"hang\", \"device\": 0}");
+  CHECK_EQ(aclrtMemcpyAsync(pinned, 1 << 20, device, 1 << 20, ACL_MEMCPY_DEVICE_TO_HOST, stream), ACL_SUCCESS);
+  CHECK_EQ(aclrtFree(device), ACL_SUCCESS);
+  UseCards({"910B3", "910B3"});
+  CHECK_EQ(aclrtSynchronizeStream(stream), ACL_ERROR_RT_AICORE_EXCEPTION);
+}
+
 TEST(a_lost_card_fails_at_every_door) {
   Start();
   void *device = nullptr;
