@@ -1,5 +1,7 @@
 #include "model.h"
 
+#include <sstream>
+
 using npu_console::triton::ErrorPtr;
 using npu_console::triton::EventPtr;
 using npu_console::triton::InvalidArgument;
@@ -8,20 +10,24 @@ using npu_console::triton::NewEvent;
 
 namespace {
 
-const char* KindName(TRITONSERVER_InstanceGroupKind kind) { return TRITONSERVER_InstanceGroupKindString(kind); }
-
 // What the backend said about itself, for the embedder.
 std::string BackendFacts(const TRITONBACKEND_Backend& backend) {
-  using npu_console::triton::JsonString;
-  std::string groups;
+  std::ostringstream json;
+  json << R"({"library":)" << npu_console::triton::JsonString(backend.library) << R"(,"preferred_groups":[)";
+  const char* group_separator = "";
   for (const auto& group : backend.attributes.preferred_groups) {
-    std::string devices;
-    for (const std::uint64_t device : group.device_ids) devices += (devices.empty() ? "" : ",") + std::to_string(device);
-    groups += (groups.empty() ? "" : ",") + std::string(R"({"kind":"KIND_)") + KindName(group.kind) + R"(","count":)" + std::to_string(group.count) + R"(,"gpus":[)" + devices + "]}";
+    json << group_separator << R"({"kind":"KIND_)" << TRITONSERVER_InstanceGroupKindString(group.kind) << R"(","count":)" << group.count << R"(,"gpus":[)";
+    const char* device_separator = "";
+    for (const std::uint64_t device : group.device_ids) {
+      json << device_separator << device;
+      device_separator = ",";
+    }
+    json << "]}";
+    group_separator = ",";
   }
-  return R"({"library":)" + JsonString(backend.library) + R"(,"preferred_groups":[)" + groups + R"(],"parallel_model_instance_loading":)" +
-         (backend.attributes.loads_instances_in_parallel ? "true" : "false") + R"(,"execution_policy":)" +
-         std::to_string(static_cast<int>(backend.execution_policy.load())) + "}";
+  json << R"(],"parallel_model_instance_loading":)" << (backend.attributes.loads_instances_in_parallel ? "true" : "false") << R"(,"execution_policy":)"
+       << static_cast<int>(backend.execution_policy.load()) << "}";
+  return json.str();
 }
 
 }  // namespace
