@@ -21,7 +21,17 @@ export async function findings(page: Page, where: string, isStrict = false): Pro
   const text = await page.locator('body').innerText()
   const raw = text.match(/\{\{\w+\}\}|\bundefined\b|\bNaN\b|\[object Object\]/g) ?? []
   const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
-  return [...serious, ...raw.map((match) => `raw text ${match}`), ...(await boxes(page)).map((shown) => `boxes instead of Han glyphs: ${shown}`), ...(overflow > 0 ? [`${overflow} px wider than the window`] : [])].map((finding) => `${where}: ${finding}`)
+  return [...serious, ...raw.map((match) => `raw text ${match}`), ...(await lastingBoxes(page)).map((shown) => `boxes instead of Han glyphs: ${shown}`), ...(overflow > 0 ? [`${overflow} px wider than the window`] : [])].map((finding) => `${where}: ${finding}`)
+}
+
+/** The face of a glyph arrives a moment after its text: boxes that go away by themselves are none. */
+async function lastingBoxes(page: Page): Promise<string[]> {
+  let found = await boxes(page)
+  for (let attempt = 0; attempt < 15 && found.length > 0; attempt++) {
+    await page.waitForTimeout(200)
+    found = await boxes(page)
+  }
+  return found
 }
 
 /** Han text that is narrower than its glyphs are: the boxes of a font that does not have them. */

@@ -22,8 +22,8 @@ export default defineConfig<ConsoleOptions>({
   use: { actionTimeout: 30_000, viewport: { width: 1440, height: 900 } },
   reporter: [['list'], ['json', { outputFile: process.env['PLAYWRIGHT_JSON_OUTPUT_FILE'] ?? '../test-results/e2e.json' }]],
   projects: [
-    { name: 'browser', use: { host: 'browser' } },
-    { name: 'desktop', use: { host: 'desktop' }, testMatch: ['journeys/*.spec.ts', 'desktop-shell.spec.ts'] },
-    ...(realElectron === undefined ? [] : [{ name: 'desktop-real', use: { host: 'desktop' as const, electronPath: realElectron }, testMatch: ['journeys/*.spec.ts', 'desktop-shell.spec.ts'] }]),
+    { name: 'browser', use: { host: 'browser' }, grepInvert: /@desktop-only/ },
+    { name: 'desktop', use: { host: 'desktop' }, grepInvert: /@browser-only/, testMatch: ['journeys/*.spec.ts', 'desktop-shell.spec.ts'] },
+    ...(realElectron === undefined ? [] : [{ name: 'desktop-real', use: { host: 'desktop' as const, electronPath: realElectron }, grepInvert: /@browser-only/, testMatch: ['journeys/*.spec.ts', 'desktop-shell.spec.ts'] }]),
   ],
 })

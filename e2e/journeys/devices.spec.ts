@@ -51,8 +51,8 @@ test('a machine without cards: one calm sentence, and the Doctor by keyboard', a
   expect(found).toEqual([])
 })
 
-test('cards: figures that move, gaps that stay gaps, ids, and the simulated mark', async ({ host }) => {
-  test.skip(host !== 'browser', 'starts its own server, with the stand-in npu-smi on its PATH')
+// Starts its own server, with the stand-in npu-smi on its PATH.
+test('cards: figures that move, gaps that stay gaps, ids, and the simulated mark', { tag: '@browser-only' }, async () => {
   test.setTimeout(240_000)
   const directory = mkdtempSync(join(tmpdir(), 'npu-console-devices-'))
   const tool = createFakeNpuSmi(join(directory, 'bin'))
@@ -129,8 +129,8 @@ test('cards: figures that move, gaps that stay gaps, ids, and the simulated mark
   }
 })
 
-test('the desktop starts its server process with what set_env.sh sets', async ({ host, electronPath }) => {
-  test.skip(host !== 'desktop', 'on the command line server-core/integration/npu-telemetry.test.ts shows it')
+// For the command line server-core/integration/npu-telemetry.test.ts shows it.
+test('the desktop starts its server process with what set_env.sh sets', { tag: '@desktop-only' }, async ({ electronPath }) => {
   const directory = mkdtempSync(join(tmpdir(), 'npu-console-cann-'))
   const setEnv = join(directory, 'set_env.sh')
   writeFileSync(setEnv, 'export ASCEND_HOME_PATH=/opt/cann\n')
