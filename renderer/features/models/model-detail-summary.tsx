@@ -63,7 +63,7 @@ function ServingCard({ detail }: { readonly detail: ModelDetail }) {
   return (
     <Card title={t('serving.title')}>
       <dl className="npu-facts">
-        <Fact name={t('facts.backend')}><span className="npu-mono">{summary.backend || UNKNOWN}</span></Fact>
+        <Fact name={t('facts.backend')}><span className="npu-mono">{summary.backend || summary.platform || UNKNOWN}</span></Fact>
         <Fact name={t('facts.runsOn')}>{summary.runsOn ?? UNKNOWN}</Fact>
         <Fact name={t('facts.instances')}>{config ? config.instance_group.map((group) => t('facts.group', { count: group.count, instances: formatCount(group.count), kind: group.kind.replace('KIND_', '') })).join(' + ') : UNKNOWN}</Fact>
         <Fact name={t('facts.batching')}>{config ? <Batching config={config} /> : UNKNOWN}</Fact>

@@ -44,6 +44,13 @@ describe('models page', () => {
     expect(cells('vad')).toEqual(['—', '—', '—', '—', '—', '—'])
   })
 
+  it('names what an ensemble is, which has no backend', async () => {
+    await show()
+    await act(async () => { useConsole.setState({ models: [{ ...modelSummary('line'), backend: '', platform: 'ensemble' }, { ...modelSummary('what'), backend: '' }] }) })
+    const backendOf = (name: string) => [...(row(name)?.querySelectorAll('[role="gridcell"]') ?? [])][2]?.textContent
+    expect([backendOf('line'), backendOf('what')]).toEqual(['ensemble', '—'])
+  })
+
   it('is walked, unfolded and selected with the keyboard alone', async () => {
     await show()
     await act(async () => row('det')?.focus())
