@@ -24,9 +24,6 @@ export function registerFallbackFont(): void {
   drawAgainWhenLoaded()
 }
 
-/** When to draw once more after a face has arrived: a dialog or a theme that comes in the same moment is laid out over several frames. */
-const DRAW_AGAIN_MILLISECONDS = [0, 50, 250, 1000]
-
 /**
  * Chromium keeps text that it has shaped without the face, as boxes, until the text or its font settings change. A number that means "on" like any
  * other changes the settings and nothing to be seen.
@@ -38,6 +35,9 @@ function drawAgainWhenLoaded(): void {
   document.fonts.addEventListener('loadingdone', ({ fontfaces }) => {
     if (fontfaces.length === 0) return
     // On each element: text that only inherits the settings may still be left as it is.
-    for (const delay of DRAW_AGAIN_MILLISECONDS) setTimeout(() => { settings.replaceSync(`* { font-feature-settings: "kern" ${++turn} }`) }, delay)
+    const drawAgain = () => { settings.replaceSync(`* { font-feature-settings: "kern" ${++turn} }`) }
+    drawAgain()
+    // Once more when that is on the screen: while a dialog opens, text that is shaped in the same frame may still miss the face.
+    requestAnimationFrame(() => { requestAnimationFrame(drawAgain) })
   })
 }
