@@ -19,7 +19,12 @@ async function drop(page: Page, ...paths: string[]): Promise<void> {
   await page.evaluate((places) => { document.documentElement.dataset['standinPaths'] = JSON.stringify(places) }, Object.fromEntries(paths.map((path) => [basename(path), path])))
   const devtools = await page.context().newCDPSession(page)
   const data = { items: [], files: paths, dragOperationsMask: 1 }
-  for (const type of ['dragEnter', 'dragOver', 'drop'] as const) await devtools.send('Input.dispatchDragEvent', { type, x: 700, y: 600, data })
+  // Now and then Chromium loses an emulated drop on a page that was loaded a moment ago; a person would drop it again, too.
+  for (let attempt = 0; attempt < 3; attempt++) {
+    for (const type of ['dragEnter', 'dragOver', 'drop'] as const) await devtools.send('Input.dispatchDragEvent', { type, x: 700, y: 600, data })
+    const isThere = await page.getByTestId('import-dialog').waitFor({ timeout: 5000 }).then(() => true, () => false)
+    if (isThere) break
+  }
   await devtools.detach()
 }
 

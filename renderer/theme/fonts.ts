@@ -9,6 +9,8 @@ const files = import.meta.glob<string>(
   { eager: true, query: '?url&no-inline', import: 'default' },
 )
 
+const texts = import.meta.glob<object>('../locales/zh-CN/*.json', { eager: true, import: 'default' })
+
 /** Call once at start-up. */
 export function registerFallbackFont(): void {
   const rangeOf = ranges as Readonly<Record<string, string>>
@@ -22,6 +24,15 @@ export function registerFallbackFont(): void {
     document.fonts.add(new FontFace('Noto Sans SC', `url(${JSON.stringify(url)}) format("woff2")`, { weight, unicodeRange, display: 'swap' }))
   }
   drawAgainWhenLoaded()
+  loadForTheWindow()
+}
+
+/** The faces of the window's own Chinese words, before they are asked for: text that is shaped with its face there needs no second drawing. */
+function loadForTheWindow(): void {
+  const characters = [...new Set(JSON.stringify(Object.values(texts)).match(/\p{Script=Han}|[\u3000-\u303f\uff00-\uffef]/gu) ?? [])].join('')
+  for (const weight of [400, 600]) {
+    document.fonts.load(`${weight} 14px "Noto Sans SC"`, characters).catch(reportError)
+  }
 }
 
 /**
