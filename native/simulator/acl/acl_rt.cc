@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/errors.h"
-#include "core/runtime.h"
+#include "acl/calls.h"
 #include "core/shared_state.h"
 
 using namespace simulator;
@@ -16,17 +15,6 @@ namespace {
 constexpr int32_t VERSION[] = {1, 17, 0};
 constexpr char CANN_VERSION[] = "9.1.0";
 constexpr int32_t CANN_VERSION_NUMBER = 90100;
-
-Runtime &Rt() { return Runtime::Instance(); }
-
-/** Runs the body only after aclInit. */
-template <typename Body>
-aclError Initialized(Body body) {
-  const aclError code = Rt().RequireInitialized();
-  return code == ACL_SUCCESS ? body() : code;
-}
-
-aclError NullArgument(const char *function) { return Fail(ACL_ERROR_INVALID_PARAM, std::string(function) + " got a null pointer"); }
 
 aclError Device_(int32_t id, Device *&device) {
   device = Rt().FindDevice(id);
