@@ -48,7 +48,6 @@ aclError LoadModel(std::shared_ptr<const CompiledModel> model, bool takesWork, b
   Device *device = nullptr;
   if (const aclError code = Rt().CurrentContext(context); code != ACL_SUCCESS) return code;
   if (const aclError code = Rt().CurrentDevice(device); code != ACL_SUCCESS) return code;
-  if (const aclError code = Rt().RequireLink(*device); code != ACL_SUCCESS) return code;
   TaskResult problem;
   auto registered = std::make_shared<RegisteredModel>();
   registered->loaded = LoadedModel::Load(std::move(model), *device, takesWork, takesWeights, problem);

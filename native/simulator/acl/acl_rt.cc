@@ -64,7 +64,7 @@ aclError aclrtGetDeviceCount(uint32_t *count) {
     *count = 0;
     // A user who may not open any device sees none.
     for (size_t id = 0; id < Rt().deviceCount(); id++) {
-      if (!Settings::Instance().HasFault(FaultKind::Permission, Rt().FindDevice(static_cast<int>(id))->logicId)) {
+      if (!Settings::Instance().HasWholeFault(FaultKind::Permission, Rt().FindDevice(static_cast<int>(id))->logicId)) {
         *count = static_cast<uint32_t>(Rt().deviceCount());
       }
     }
@@ -150,7 +150,7 @@ aclError aclrtGetDeviceUtilizationRate(int32_t deviceId, aclrtUtilizationInfo *u
     if (utilizationInfo->utilizationExtend != nullptr) return Fail(ACL_ERROR_INVALID_PARAM, "utilizationExtend has to be null");
     Device *device = nullptr;
     if (const aclError code = Device_(deviceId, device); code != ACL_SUCCESS) return code;
-    if (const aclError code = Rt().RequireLink(*device); code != ACL_SUCCESS) return code;
+    if (const aclError code = Rt().RequireLink(*device, FaultPoint::Sync); code != ACL_SUCCESS) return code;
     const DeviceLoad load = SharedState::Instance().Load(device->logicId);
     utilizationInfo->cubeUtilization = static_cast<int32_t>(load.cube * 100 + 0.5);
     utilizationInfo->vectorUtilization = device->profile.vectorCores == 0 ? -1 : static_cast<int32_t>(load.vector * 100 + 0.5);
@@ -378,10 +378,7 @@ aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
 
 aclError aclrtSynchronizeEvent(aclrtEvent event) {
   return Initialized([&]() -> aclError {
-    std::shared_ptr<Event> found;
-    if (const aclError code = Rt().FindEvent(ToHandle(event), found); code != ACL_SUCCESS) return code;
-    found->Wait(found->requested(), {});
-    return ACL_SUCCESS;
+    return Rt().SynchronizeEvent(ToHandle(event));
   });
 }
 

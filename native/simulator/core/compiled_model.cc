@@ -481,10 +481,11 @@ std::shared_ptr<LoadedModel> LoadedModel::Load(std::shared_ptr<const CompiledMod
   }
   std::shared_ptr<LoadedModel> loaded(new LoadedModel(std::move(model), device));
   Runtime &runtime = Runtime::Instance();
-  const bool isFull = Settings::Instance().Strike(FaultKind::OutOfMemory, device.logicId);
-  if (!isFull && takesWork) loaded->work_ = runtime.AllocateOn(device, loaded->model_->WorkBytes());
-  if (!isFull && takesWeights) loaded->weights_ = runtime.AllocateOn(device, std::max<uint64_t>(1, loaded->model_->WeightBytes()));
-  if (isFull || (takesWork && loaded->work_ == nullptr) || (takesWeights && loaded->weights_ == nullptr)) {
+  problem = runtime.FaultOfCall(device, FaultPoint::Load);
+  if (problem.code != ACL_SUCCESS) return nullptr;
+  if (takesWork) loaded->work_ = runtime.AllocateOn(device, loaded->model_->WorkBytes());
+  if (takesWeights) loaded->weights_ = runtime.AllocateOn(device, std::max<uint64_t>(1, loaded->model_->WeightBytes()));
+  if ((takesWork && loaded->work_ == nullptr) || (takesWeights && loaded->weights_ == nullptr)) {
     problem = {ACL_ERROR_GE_MEMORY_ALLOCATION, "the model does not fit into the memory of device " + std::to_string(device.id)};
     return nullptr;
   }
@@ -508,7 +509,7 @@ TaskResult LoadedModel::Run(const std::vector<TensorView> &inputs, CoreShare cor
                             const std::function<bool(size_t index, const TensorView &output, std::string &error)> &take) const {
   const int cube = model_->IsDynamic() ? cores.cube : model_->cubeCores;
   const int vector = model_->IsDynamic() ? cores.vector : model_->vectorCores;
-  TaskResult result = Runtime::Instance().TaskFault(device_, stream);
+  TaskResult result = Runtime::Instance().TaskFault(device_, stream, FaultPoint::Run);
   if (result.code != ACL_SUCCESS) return result;
   device_.cores.Take(cube);
   const uint64_t start = NowNanoseconds();

@@ -175,7 +175,7 @@ uint32_t Launch(const Session &session, const std::shared_ptr<Graph> &graph, voi
   Runtime &runtime = Runtime::Instance();
   std::shared_ptr<Stream> stream;
   if (runtime.FindStream(ToHandle(streamPointer), stream) != ACL_SUCCESS) return FailBelow("the graph cannot run on this stream");
-  if (runtime.RequireLink(*session.device) != ACL_SUCCESS) return FailBelow("the graph cannot run");
+  if (runtime.RequireLink(*session.device, FaultPoint::Run) != ACL_SUCCESS) return FailBelow("the graph cannot run");
   size_t variant = SIZE_MAX;
   if (PickVariant(*graph->model, inputs, variant) != GE_SUCCESS) return GE_FAILED;
   const Options options = Merge(session, graph.get());

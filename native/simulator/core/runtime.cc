@@ -122,12 +122,6 @@ Device *Runtime::FindDevice(int id) {
   return id >= 0 && static_cast<size_t>(id) < devices_.size() ? devices_[static_cast<size_t>(id)].get() : nullptr;
 }
 
-aclError Runtime::RequireLink(const Device &device) {
-  return Settings::Instance().HasFault(FaultKind::CardLost, device.logicId)
-             ? Fail(ACL_ERROR_RT_SOCKET_CLOSE, "the link to " + Id(device.id) + " is gone")
-             : ACL_SUCCESS;
-}
-
 // --- devices and contexts
 
 aclError Runtime::SetDevice(int id) {
@@ -135,9 +129,14 @@ aclError Runtime::SetDevice(int id) {
   if (device == nullptr) {
     return Fail(ACL_ERROR_RT_INVALID_DEVICEID, Id(id) + " does not exist: there are " + std::to_string(devices_.size()));
   }
-  if (Settings::Instance().HasFault(FaultKind::CardLost, device->logicId) || Settings::Instance().HasFault(FaultKind::Permission, device->logicId)) {
-    return Fail(ACL_ERROR_RT_DEV_SETUP_ERROR, Id(id) + " could not be started: in use elsewhere, lost, or this user may not open it");
+  bool isOpen = false;
+  {
+    const std::lock_guard lock(mutex_);
+    isOpen = device->setCount > 0;
   }
+  // A device that is open already only needs its link.
+  const aclError fault = isOpen ? RequireLink(*device, FaultPoint::Open) : CallFault(*device, FaultPoint::Open);
+  if (fault != ACL_SUCCESS) return fault;
   const std::lock_guard lock(mutex_);
   device->setCount++;
   if (device->defaultContext == 0) {
@@ -155,6 +154,7 @@ std::shared_ptr<Stream> Runtime::NewStream(Handle context, Device &device) {
 
 void Runtime::ReleaseDevice(Device &device, std::vector<std::shared_ptr<Stream>> &streams) {
   device.generation++;
+  device.broken = ACL_SUCCESS;
   device.setCount = 0;
   device.defaultContext = 0;
   device.cubeLimit = 0;

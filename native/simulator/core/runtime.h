@@ -45,6 +45,8 @@ struct Device {
   CorePool cores;
   /** Counts the resets: what was allocated before one is gone. */
   std::atomic<uint64_t> generation{0};
+  /** The code of a fault after which the device answers nothing else until it is reset; ACL_SUCCESS: none. */
+  mutable std::atomic<aclError> broken{ACL_SUCCESS};
 
   // Below: only with the runtime's lock.
   int setCount = 0;
@@ -108,6 +110,7 @@ class Runtime {
   aclError CreateEvent(Handle &event);
   aclError DestroyEvent(Handle event);
   aclError FindEvent(Handle handle, std::shared_ptr<Event> &event);
+  aclError SynchronizeEvent(Handle handle);
 
   aclError Malloc(void **address, size_t size, bool withGuard);
   aclError Free(void *address);
@@ -144,10 +147,26 @@ class Runtime {
   /** The stream whose limits the calling thread took over; null: none. */
   std::shared_ptr<Stream> LimitStream();
 
-  /** A fault that makes each use of the device fail: the link is gone. */
-  aclError RequireLink(const Device &device);
-  /** What a task on the device ends with when a fault is set; hangs while there is one. */
-  TaskResult TaskFault(const Device &device, Stream *stream);
+  // Faults (runtime_faults.cc). Not to be called with the lock held: a hang takes its time.
+  /** A lost link, which a call notices that only starts work. */
+  aclError RequireLink(const Device &device, FaultPoint point);
+  /** What a call that waits for the device ends with when a fault is set. On a card that hangs it gives up when the heartbeat is lost. */
+  TaskResult FaultOfCall(const Device &device, FaultPoint point);
+  /** As FaultOfCall, noted as the calling thread's error. */
+  aclError CallFault(const Device &device, FaultPoint point);
+  /** What a task on the device ends with when a fault is set. While a hang lasts, it hangs: without a stream only until the heartbeat is lost. */
+  TaskResult TaskFault(const Device &device, Stream *stream, FaultPoint point);
+  /** Tells a call that waits for a device when to give up, because the card hangs: see IsLost. */
+  class Heartbeat {
+   public:
+    explicit Heartbeat(const Device &device) : device_(device) {}
+    /** Whether the card has been hanging, each time this was asked, for as long as a heartbeat may stay away. */
+    bool IsLost();
+
+   private:
+    const Device &device_;
+    uint64_t hangsSince_ = 0;
+  };
 
  private:
   struct Allocation {
@@ -162,8 +181,19 @@ class Runtime {
   std::shared_ptr<Stream> NewStream(Handle context, Device &device);
   /** The allocation that holds the address; null: ordinary host memory. Call with the lock held. */
   const Allocation *FindAllocation(const void *address, size_t *left);
-  aclError CheckCopy(const void *destination, size_t room, const void *source, size_t count, aclrtMemcpyKind kind, bool *isHostToHost,
-                     bool *isPinned);
+  struct Copy {
+    bool toDevice;
+    bool fromDevice;
+    bool isPinned;
+    /** Null between two places of host memory. */
+    const Device *device;
+    FaultPoint point() const { return !fromDevice ? FaultPoint::CopyIn : !toDevice ? FaultPoint::CopyOut : FaultPoint::CopyInside; }
+  };
+  aclError CheckCopy(const void *destination, size_t room, const void *source, size_t count, aclrtMemcpyKind kind, Copy &copy);
+  /** Waits until the stream is idle; -1: for ever, unless the card hangs. */
+  aclError AwaitStream(Stream &stream, const Device &device, int64_t milliseconds);
+  /** The result of a fault that struck; remembers it on the device if the device has to be reset. */
+  TaskResult Struck(const Fault &fault, const Device &device, FaultPoint point);
   Handle NextHandle() { return nextHandle_ += 64; }
 
   std::vector<std::unique_ptr<Device>> devices_;

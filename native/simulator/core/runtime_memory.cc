@@ -56,11 +56,11 @@ aclError Runtime::Malloc(void **address, size_t size, bool withGuard) {
   if (address == nullptr || size == 0) return Fail(ACL_ERROR_INVALID_PARAM, "aclrtMalloc needs a place for the address and a size above 0");
   Device *device = nullptr;
   if (const aclError code = CurrentDevice(device); code != ACL_SUCCESS) return code;
-  if (const aclError code = RequireLink(*device); code != ACL_SUCCESS) return code;
+  if (const aclError code = CallFault(*device, FaultPoint::Memory); code != ACL_SUCCESS) return code;
   const size_t rounded = (size + 31) / 32 * 32 + (withGuard ? 32 : 0);
   void *memory = nullptr;
   // A size near the largest number wraps around when it is rounded up.
-  if (rounded > size - 1 && !Settings::Instance().Strike(FaultKind::OutOfMemory, device->logicId)) memory = AllocateOn(*device, rounded);
+  if (rounded > size - 1) memory = AllocateOn(*device, rounded);
   if (memory == nullptr) {
     return Fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "out of device memory: " + std::to_string(size) + " bytes on " + Id(device->id));
   }
@@ -129,8 +129,7 @@ bool Runtime::IsDeviceRange(const Device &device, const void *address, size_t by
   return allocation != nullptr && allocation->isDevice && allocation->device == &device && left >= bytes;
 }
 
-aclError Runtime::CheckCopy(const void *destination, size_t room, const void *source, size_t count, aclrtMemcpyKind kind, bool *isHostToHost,
-                            bool *isPinned) {
+aclError Runtime::CheckCopy(const void *destination, size_t room, const void *source, size_t count, aclrtMemcpyKind kind, Copy &copy) {
   if (destination == nullptr || source == nullptr || count == 0) return Fail(ACL_ERROR_INVALID_PARAM, "a copy needs two addresses and a size above 0");
   if (count > room) {
     return Fail(ACL_ERROR_INVALID_PARAM, "a copy of " + std::to_string(count) + " bytes does not fit into " + std::to_string(room));
@@ -156,22 +155,18 @@ aclError Runtime::CheckCopy(const void *destination, size_t room, const void *so
                                                 " memory, not as kind " + std::to_string(kind) + " says");
   }
   if (count > destinationLeft || count > sourceLeft) return Fail(ACL_ERROR_RT_PARAM_INVALID, "the copy goes beyond the end of its allocation");
-  for (const Allocation *side : {to, from}) {
-    if (side != nullptr && side->isDevice && Settings::Instance().HasFault(FaultKind::CardLost, side->device->logicId)) {
-      return Fail(ACL_ERROR_RT_SOCKET_CLOSE, "the link to " + Id(side->device->id) + " is gone");
-    }
-  }
-  *isHostToHost = !toDevice && !fromDevice;
-  *isPinned = (toDevice || to != nullptr) && (fromDevice || from != nullptr);
+  copy = {toDevice, fromDevice, (toDevice || to != nullptr) && (fromDevice || from != nullptr), toDevice ? to->device : fromDevice ? from->device : nullptr};
   return ACL_SUCCESS;
 }
 
 aclError Runtime::Memcpy(void *destination, size_t room, const void *source, size_t count, aclrtMemcpyKind kind) {
   Handle context = 0;
   if (const aclError code = CurrentContext(context); code != ACL_SUCCESS) return code;
-  bool isHostToHost = false;
-  bool isPinned = false;
-  if (const aclError code = CheckCopy(destination, room, source, count, kind, &isHostToHost, &isPinned); code != ACL_SUCCESS) return code;
+  Copy copy{};
+  if (const aclError code = CheckCopy(destination, room, source, count, kind, copy); code != ACL_SUCCESS) return code;
+  if (copy.device != nullptr) {
+    if (const aclError code = CallFault(*copy.device, copy.point()); code != ACL_SUCCESS) return code;
+  }
   std::memmove(destination, source, count);
   return ACL_SUCCESS;
 }
@@ -179,15 +174,15 @@ aclError Runtime::Memcpy(void *destination, size_t room, const void *source, siz
 aclError Runtime::MemcpyAsync(void *destination, size_t room, const void *source, size_t count, aclrtMemcpyKind kind, Handle handle) {
   std::shared_ptr<Stream> stream;
   if (const aclError code = FindStream(handle, stream); code != ACL_SUCCESS) return code;
-  bool isHostToHost = false;
-  bool isPinned = false;
-  if (const aclError code = CheckCopy(destination, room, source, count, kind, &isHostToHost, &isPinned); code != ACL_SUCCESS) return code;
-  if (isHostToHost) return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "an asynchronous copy from host to host memory is not supported");
+  Copy copy{};
+  if (const aclError code = CheckCopy(destination, room, source, count, kind, copy); code != ACL_SUCCESS) return code;
+  if (copy.device == nullptr) return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "an asynchronous copy from host to host memory is not supported");
+  if (const aclError code = RequireLink(*copy.device, copy.point()); code != ACL_SUCCESS) return code;
   const Device *device = FindDevice(stream->device());
   const bool toDevice = IsDeviceRange(*device, destination, count);
   const bool fromDevice = IsDeviceRange(*device, source, count);
-  const auto copy = [=, this](Stream &own) {
-    TaskResult fault = TaskFault(*device, &own);
+  const auto task = [=, this](Stream &own) {
+    TaskResult fault = TaskFault(*device, &own, copy.point());
     if (fault.code != ACL_SUCCESS) return fault;
     const TaskScope scope;
     if ((toDevice && !IsDeviceRange(*device, destination, count)) || (fromDevice && !IsDeviceRange(*device, source, count))) {
@@ -196,8 +191,8 @@ aclError Runtime::MemcpyAsync(void *destination, size_t room, const void *source
     std::memmove(destination, source, count);
     return fault;
   };
-  if (isPinned) {
-    stream->Enqueue({copy, {}});
+  if (copy.isPinned) {
+    stream->Enqueue({task, {}});
     return ACL_SUCCESS;
   }
   // Pageable host memory: the call returns when the copy is done.
@@ -207,7 +202,7 @@ aclError Runtime::MemcpyAsync(void *destination, size_t room, const void *source
     bool isDone = false;
   };
   const auto waiter = std::make_shared<Waiter>();
-  stream->Enqueue({copy, [waiter](const TaskResult &) {
+  stream->Enqueue({task, [waiter](const TaskResult &) {
                      const std::lock_guard lock(waiter->mutex);
                      waiter->isDone = true;
                      waiter->changed.notify_all();

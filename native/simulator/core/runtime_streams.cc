@@ -1,9 +1,9 @@
-// The runtime's streams and events, the limits of cores that streams and devices have, and how faults show in tasks.
-#include <chrono>
-#include <thread>
+// The runtime's streams and events, and the limits of cores that streams and devices have.
+#include <algorithm>
 
 #include "core/errors.h"
 #include "core/runtime.h"
+#include "core/shared_state.h"
 #include "core/thread_state.h"
 
 namespace simulator {
@@ -57,23 +57,38 @@ aclError Runtime::DestroyStream(Handle handle, bool force) {
   return ACL_SUCCESS;
 }
 
+aclError Runtime::AwaitStream(Stream &stream, const Device &device, int64_t milliseconds) {
+  constexpr int64_t SLICE_MILLISECONDS = 20;
+  const uint64_t start = NowNanoseconds();
+  Heartbeat heartbeat(device);
+  while (true) {
+    const int64_t left = milliseconds - static_cast<int64_t>((NowNanoseconds() - start) / 1'000'000);
+    if (milliseconds >= 0 && left < 0) {
+      return Fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "the stream was not done within " + std::to_string(milliseconds) + " ms");
+    }
+    TaskResult result;
+    if (stream.Synchronize(milliseconds < 0 ? SLICE_MILLISECONDS : std::min(left, SLICE_MILLISECONDS), result)) {
+      return result.code == ACL_SUCCESS ? ACL_SUCCESS : Fail(result.code, result.text);
+    }
+    if (milliseconds < 0 && heartbeat.IsLost()) {
+      const TaskResult lost = FaultResult(FaultKind::Hang, FaultPoint::Sync, Id(device.id));
+      return Fail(lost.code, lost.text);
+    }
+  }
+}
+
 aclError Runtime::SynchronizeStream(Handle handle, int64_t milliseconds) {
   std::shared_ptr<Stream> stream;
   if (const aclError code = FindStream(handle, stream); code != ACL_SUCCESS) return code;
-  if (const Device *device = FindDevice(stream->device()); device != nullptr) {
-    if (const aclError code = RequireLink(*device); code != ACL_SUCCESS) return code;
-  }
-  TaskResult result;
-  if (!stream->Synchronize(milliseconds, result)) {
-    return Fail(ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, "the stream was not done within " + std::to_string(milliseconds) + " ms");
-  }
-  return result.code == ACL_SUCCESS ? ACL_SUCCESS : Fail(result.code, result.text);
+  const Device &device = *FindDevice(stream->device());
+  if (const aclError code = CallFault(device, FaultPoint::Sync); code != ACL_SUCCESS) return code;
+  return AwaitStream(*stream, device, milliseconds);
 }
 
 aclError Runtime::SynchronizeDevice() {
   Device *device = nullptr;
   if (const aclError code = CurrentDevice(device); code != ACL_SUCCESS) return code;
-  if (const aclError code = RequireLink(*device); code != ACL_SUCCESS) return code;
+  if (const aclError code = CallFault(*device, FaultPoint::Sync); code != ACL_SUCCESS) return code;
   std::vector<std::shared_ptr<Stream>> streams;
   {
     const std::lock_guard lock(mutex_);
@@ -84,13 +99,24 @@ aclError Runtime::SynchronizeDevice() {
       if (context.device == device) streams.push_back(context.defaultStream);
     }
   }
-  TaskResult first;
+  aclError first = ACL_SUCCESS;
   for (const auto &stream : streams) {
-    TaskResult result;
-    stream->Synchronize(-1, result);
-    if (first.code == ACL_SUCCESS) first = result;
+    const aclError code = AwaitStream(*stream, *device, -1);
+    if (first == ACL_SUCCESS) first = code;
   }
-  return first.code == ACL_SUCCESS ? ACL_SUCCESS : Fail(first.code, first.text);
+  return first;
+}
+
+aclError Runtime::SynchronizeEvent(Handle handle) {
+  std::shared_ptr<Event> event;
+  if (const aclError code = FindEvent(handle, event); code != ACL_SUCCESS) return code;
+  Device *device = nullptr;
+  if (const aclError code = CurrentDevice(device); code != ACL_SUCCESS) return code;
+  if (const aclError code = CallFault(*device, FaultPoint::Sync); code != ACL_SUCCESS) return code;
+  Heartbeat heartbeat(*device);
+  if (event->Wait(event->requested(), [&] { return heartbeat.IsLost(); })) return ACL_SUCCESS;
+  const TaskResult lost = FaultResult(FaultKind::Hang, FaultPoint::Sync, Id(device->id));
+  return Fail(lost.code, lost.text);
 }
 
 aclError Runtime::StreamsLeft(uint32_t &count) {
@@ -184,24 +210,6 @@ std::shared_ptr<Stream> Runtime::LimitStream() {
     if (context.defaultStream->handle() == handle) return context.defaultStream;
   }
   return nullptr;
-}
-
-// --- faults
-
-TaskResult Runtime::TaskFault(const Device &device, Stream *stream) {
-  Settings &settings = Settings::Instance();
-  // A task that hangs ends only with its stream, or when the fault is taken back.
-  while (settings.HasFault(FaultKind::Hang, device.logicId)) {
-    if (stream != nullptr && stream->IsAborting()) return {ACL_ERROR_RT_DEVICE_TASK_ABORT, "the task was broken off"};
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  if (settings.HasFault(FaultKind::CardLost, device.logicId)) return {ACL_ERROR_RT_SOCKET_CLOSE, "the link to " + Id(device.id) + " is gone"};
-  if (settings.Strike(FaultKind::Ecc, device.logicId)) {
-    return {ACL_ERROR_RT_HBM_MULTI_BIT_ECC_ERROR, "a memory error of several bits on " + Id(device.id)};
-  }
-  if (settings.Strike(FaultKind::TaskTimeout, device.logicId)) return {ACL_ERROR_RT_AICORE_TIMEOUT, "an operator took too long on " + Id(device.id)};
-  if (settings.Strike(FaultKind::OperatorException, device.logicId)) return {ACL_ERROR_RT_AICORE_EXCEPTION, "an operator failed on " + Id(device.id)};
-  return {};
 }
 
 }  // namespace simulator

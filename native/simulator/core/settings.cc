@@ -14,12 +14,6 @@ namespace simulator {
 
 namespace {
 
-const std::map<std::string, FaultKind> FAULT_KINDS = {
-    {"out-of-memory", FaultKind::OutOfMemory}, {"card-lost", FaultKind::CardLost},     {"ecc", FaultKind::Ecc},
-    {"task-timeout", FaultKind::TaskTimeout},  {"hang", FaultKind::Hang},              {"permission", FaultKind::Permission},
-    {"operator-exception", FaultKind::OperatorException},
-};
-
 std::string WithoutAscend(const std::string &soc) { return soc.rfind("Ascend", 0) == 0 ? soc.substr(6) : soc; }
 
 /** Differs whenever the file was written again; 0 when it is not there. */
@@ -122,6 +116,7 @@ void Settings::ReadFile() {
   stubMode_ = document["stubMode"].Boolean(false);
   timeScale_ = document["timeScale"].Number(1);
   if (timeScale_ < 0) timeScale_ = 0;
+  heartbeatMilliseconds_ = static_cast<int64_t>(document["heartbeatMilliseconds"].Number(3000));
   onnxRuntimePath_ = document["onnxruntime"].String(InstallDirectory() + "/lib64/libonnxruntime.so.1");
   stateDirectory_ = document["stateDirectory"].String(std::filesystem::path(path_).parent_path().string());
   int card = 0;
@@ -143,12 +138,12 @@ void Settings::ReadFile() {
 bool Settings::ParseFaults(const Json &document, std::string &problem) {
   std::vector<Fault> faults;
   for (const Json &entry : document["faults"].items()) {
-    const auto kind = FAULT_KINDS.find(entry["kind"].String(""));
-    if (kind == FAULT_KINDS.end()) {
-      problem = "unknown fault '" + entry["kind"].String("") + "' in " + path_;
+    Fault fault{};
+    if (!ParseFault(entry, fault, problem)) {
+      problem += " (" + path_ + ")";
       return false;
     }
-    faults.push_back({kind->second, static_cast<int>(entry["device"].Number(-1)), static_cast<int64_t>(entry["count"].Number(-1))});
+    faults.push_back(fault);
   }
   faults_ = std::move(faults);
   return true;
@@ -165,26 +160,46 @@ void Settings::RefreshFaults() {
   fileVersion_ = version;
 }
 
-Fault *Settings::Find(FaultKind kind, int device) {
+template <typename Predicate>
+Fault *Settings::Find(int device, Predicate fits) {
+  RefreshFaults();
   for (Fault &fault : faults_) {
-    if (fault.kind == kind && fault.count != 0 && (fault.device == -1 || fault.device == device)) return &fault;
+    if ((fault.device == -1 || fault.device == device) && fits(fault)) return &fault;
   }
   return nullptr;
 }
 
 bool Settings::HasFault(FaultKind kind, int device) {
   const std::lock_guard lock(mutex_);
-  RefreshFaults();
-  return Find(kind, device) != nullptr;
+  return Find(device, [&](const Fault &fault) { return fault.kind == kind && fault.count != 0; }) != nullptr;
 }
 
-bool Settings::Strike(FaultKind kind, int device) {
+bool Settings::HasWholeFault(FaultKind kind, int device) {
   const std::lock_guard lock(mutex_);
-  RefreshFaults();
-  Fault *fault = Find(kind, device);
-  if (fault == nullptr) return false;
+  return Find(device, [&](const Fault &fault) { return fault.kind == kind && fault.count != 0 && !fault.phase.has_value(); }) != nullptr;
+}
+
+std::optional<Fault> Settings::Strike(FaultPoint point, bool isTask, int device) {
+  const std::lock_guard lock(mutex_);
+  Fault *fault = Find(device, [&](const Fault &candidate) { return candidate.count != 0 && candidate.Strikes(point, isTask); });
+  if (fault == nullptr) return std::nullopt;
+  if (fault->count > 0 && fault->kind != FaultKind::Hang) fault->count--;
+  return *fault;
+}
+
+std::optional<Fault> Settings::StrikeLink(FaultPoint point, int device) {
+  const std::lock_guard lock(mutex_);
+  Fault *fault = Find(device, [&](const Fault &candidate) {
+    return candidate.kind == FaultKind::CardLost && candidate.count != 0 && candidate.Strikes(point, false);
+  });
+  if (fault == nullptr) return std::nullopt;
   if (fault->count > 0) fault->count--;
-  return true;
+  return *fault;
+}
+
+bool Settings::StillHangs(FaultPoint point, bool isTask, int device) {
+  const std::lock_guard lock(mutex_);
+  return Find(device, [&](const Fault &fault) { return fault.kind == FaultKind::Hang && fault.Strikes(point, isTask); }) != nullptr;
 }
 
 const Profile *Settings::FindSoc(const std::string &soc) const {

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "core/faults.h"
+
 namespace simulator {
 
 /** The environment variable that names the settings file. */
@@ -43,16 +45,6 @@ struct Profile {
   double bytesPerMicrosecond = 0;
 };
 
-enum class FaultKind { OutOfMemory, CardLost, Ecc, TaskTimeout, Hang, Permission, OperatorException };
-
-struct Fault {
-  FaultKind kind;
-  /** Logical id of the device as the machine counts them; -1: every device. */
-  int device = -1;
-  /** How often it strikes; -1: always. */
-  int64_t count = -1;
-};
-
 /** A chip of a card, in the order of logical ids. */
 struct DevicePlace {
   const Profile *profile;
@@ -78,24 +70,36 @@ class Settings {
   /** The chip whose soc name (with or without "Ascend") this is; null when unknown. */
   const Profile *FindSoc(const std::string &soc) const;
 
-  /** Whether a fault of this kind lies on the device now; does not count as a strike. */
+  /** After how long a call on a card that hangs gives up. */
+  int64_t heartbeatMilliseconds() const { return heartbeatMilliseconds_; }
+
+  /** Whether a fault of this kind lies on the device now, in whatever phase; does not count as a strike. */
   bool HasFault(FaultKind kind, int device);
-  /** As HasFault, and uses up one strike of a counted fault. */
-  bool Strike(FaultKind kind, int device);
+  /** As HasFault, for faults of all phases only: the card itself shows them. */
+  bool HasWholeFault(FaultKind kind, int device);
+  /** The first fault of the list that strikes there; uses up one strike of it. */
+  std::optional<Fault> Strike(FaultPoint point, bool isTask, int device);
+  /** As Strike, for lost cards only. */
+  std::optional<Fault> StrikeLink(FaultPoint point, int device);
+  /** Whether a hang that struck there goes on: until it is taken off the list. */
+  bool StillHangs(FaultPoint point, bool isTask, int device);
 
  private:
   Settings();
   bool ReadProfiles();
   void ReadFile();
-  bool ParseFaults(const class Json &document, std::string &problem);
+  bool ParseFaults(const Json &document, std::string &problem);
   /** Reads the faults again when the file changed; call with the lock held. */
   void RefreshFaults();
-  Fault *Find(FaultKind kind, int device);
+  /** The first fault that lies on the device and that `fits`; null: none. Reads the faults again first. Call with the lock held. */
+  template <typename Predicate>
+  Fault *Find(int device, Predicate fits);
 
   std::string path_;
   std::string problem_;
   bool stubMode_ = false;
   double timeScale_ = 1;
+  int64_t heartbeatMilliseconds_ = 3000;
   std::string onnxRuntimePath_;
   std::string stateDirectory_;
   std::map<std::string, Profile> profiles_;

@@ -10,8 +10,8 @@ Reading Read(int device) {
   Reading reading{};
   reading.device = device;
   reading.place = &place;
-  reading.isLost = settings.HasFault(FaultKind::CardLost, device);
-  reading.health = settings.HasFault(FaultKind::Ecc, device) || settings.HasFault(FaultKind::Hang, device) ? 3 : 0;
+  reading.isLost = settings.HasWholeFault(FaultKind::CardLost, device);
+  reading.health = settings.HasFault(FaultKind::CardLost, device) || settings.HasFault(FaultKind::Ecc, device) || settings.HasFault(FaultKind::Hang, device) ? 3 : 0;
   reading.cubePercent = load.cube * 100;
   reading.vectorPercent = load.vector * 100;
   reading.bandwidthPercent = load.bandwidth * 100;

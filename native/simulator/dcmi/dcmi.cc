@@ -51,7 +51,7 @@ int dcmi_init() {
   // Without permission on the nodes, or with all cards given away, the real library answers the same.
   bool isAnyOpen = settings.devices().empty();
   for (size_t device = 0; device < settings.devices().size(); device++) {
-    isAnyOpen = isAnyOpen || !settings.HasFault(FaultKind::Permission, static_cast<int>(device));
+    isAnyOpen = isAnyOpen || !settings.HasWholeFault(FaultKind::Permission, static_cast<int>(device));
   }
   if (!isAnyOpen) return DCMI_ERR_CODE_INNER_ERR;
   isInitialized = true;

@@ -8,7 +8,11 @@
 #include "core/compiled_model.h"
 #include "test/check.h"
 #include "test/fixture.h"
+#include "test/model_fixture.h"
 
+using fixture::Buffers;
+using fixture::MakeOm;
+using fixture::Request;
 using fixture::UseCards;
 using simulator::CompileRequest;
 using simulator::GearKind;
@@ -17,68 +21,11 @@ namespace {
 
 bool Contains(const char *text, const std::string &part) { return text != nullptr && std::strstr(text, part.c_str()) != nullptr; }
 
-/** Compiles and writes an .om file. */
-std::string MakeOm(const std::string &onnx, const CompileRequest &request, const std::string &name = "model.om") {
-  std::string error;
-  const auto model = simulator::Compile(onnx, request, error);
-  if (model == nullptr) {
-    check::Failed(__FILE__, __LINE__, error);
-    return "";
-  }
-  const std::string path = fixture::Directory() + "/" + name;
-  fixture::WriteFile(path, simulator::WriteOm(*model));
-  return path;
-}
-
-CompileRequest Request(GearKind kind = GearKind::None, const std::string &shape = "", const std::string &gears = "") {
-  CompileRequest request;
-  request.name = "test";
-  request.soc = "Ascend910B3";
-  request.inputShape = shape;
-  request.gearKind = kind;
-  request.gears = gears;
-  return request;
-}
-
 void Start() {
   UseCards({"910B3", "310P3"});
   CHECK_EQ(aclInit(nullptr), ACL_SUCCESS);
   CHECK_EQ(aclrtSetDevice(0), ACL_SUCCESS);
 }
-
-/** A dataset with device buffers. */
-class Buffers {
- public:
-  Buffers() : dataset(aclmdlCreateDataset()) {}
-  ~Buffers() {
-    for (size_t index = 0; index < aclmdlGetDatasetNumBuffers(dataset); index++) {
-      aclDataBuffer *buffer = aclmdlGetDatasetBuffer(dataset, index);
-      if (aclGetDataBufferAddr(buffer) != nullptr) aclrtFree(aclGetDataBufferAddr(buffer));
-      aclDestroyDataBuffer(buffer);
-    }
-    aclmdlDestroyDataset(dataset);
-  }
-  Buffers(const Buffers &) = delete;
-  Buffers &operator=(const Buffers &) = delete;
-
-  void Add(size_t bytes) {
-    void *memory = nullptr;
-    CHECK_EQ(aclrtMalloc(&memory, bytes, ACL_MEM_MALLOC_NORMAL_ONLY), ACL_SUCCESS);
-    CHECK_EQ(aclmdlAddDatasetBuffer(dataset, aclCreateDataBuffer(memory, bytes)), ACL_SUCCESS);
-  }
-  void Add(const std::vector<float> &values) {
-    Add(values.size() * 4);
-    void *memory = aclGetDataBufferAddr(aclmdlGetDatasetBuffer(dataset, aclmdlGetDatasetNumBuffers(dataset) - 1));
-    CHECK_EQ(aclrtMemcpy(memory, values.size() * 4, values.data(), values.size() * 4, ACL_MEMCPY_HOST_TO_DEVICE), ACL_SUCCESS);
-  }
-  std::vector<float> Read(size_t count) const {
-    std::vector<float> values(count);
-    CHECK_EQ(aclrtMemcpy(values.data(), count * 4, aclGetDataBufferAddr(aclmdlGetDatasetBuffer(dataset, 0)), count * 4, ACL_MEMCPY_DEVICE_TO_HOST), ACL_SUCCESS);
-    return values;
-  }
-
-  aclmdlDataset *dataset;
-};
 
 }  // namespace
 

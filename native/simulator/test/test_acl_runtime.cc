@@ -301,7 +301,7 @@ TEST(errors_of_tasks_surface_at_the_synchronisation_once) {
   const struct {
     const char *kind;
     aclError code;
-  } faults[] = {{"ecc", ACL_ERROR_RT_HBM_MULTI_BIT_ECC_ERROR}, {"task-timeout", ACL_ERROR_RT_AICORE_TIMEOUT}, {"operator-exception", ACL_ERROR_RT_AICORE_EXCEPTION}};
+  } faults[] = {{"ecc", ACL_ERROR_RT_HBM_MULTI_BIT_ECC_ERROR}, {"task-timeout", ACL_ERROR_RT_TASK_TIMEOUT}, {"operator-exception", ACL_ERROR_RT_SYS_DMA}};
   for (const auto &fault : faults) {
     UseCards({"910B3", "910B3"}, std::string("{\"kind\": \"") + fault.kind + "\", \"device\": 0, \"count\": 1}");
     CHECK_EQ(aclrtMemcpyAsync(pinned, 8, device, 8, ACL_MEMCPY_DEVICE_TO_HOST, stream), ACL_SUCCESS);
