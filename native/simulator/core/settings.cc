@@ -210,3 +210,6 @@ const Profile *Settings::FindSoc(const std::string &soc) const {
 }
 
 }  // namespace simulator
+
+/** By this name the product tells that CANN is simulated. */
+extern "C" __attribute__((visibility("default"))) const int npu_console_simulated_cann = 1;

@@ -1,0 +1,139 @@
+#include "ascend/device.h"
+
+#include <map>
+#include <mutex>
+#include <utility>
+
+namespace npu_console::ascend {
+
+namespace {
+
+struct Entry {
+  std::weak_ptr<Device> shared;
+  /** Set until its destructor is done, which is later than `shared` ends. */
+  Device* live = nullptr;
+};
+
+struct Registry {
+  std::mutex mutex;
+  std::map<std::pair<const AclApi*, int>, Entry> devices;
+};
+
+/** Never destroyed: threads may let go of devices while the process ends. */
+Registry& Devices() {
+  static auto& registry = *new Registry();
+  return registry;
+}
+
+std::string Name(int id) { return "device " + std::to_string(id); }
+
+}  // namespace
+
+int Device::Count(const AclApi& api) {
+  api.Initialize();
+  uint32_t count = 0;
+  ascend::Check(api, api.aclrtGetDeviceCount(&count), "counting the NPUs");
+  return static_cast<int>(count);
+}
+
+std::shared_ptr<Device> Device::Acquire(const AclApi& api, int id) {
+  const int count = Count(api);
+  if (id < 0 || id >= count) {
+    throw Error(ErrorKind::InvalidArgument, "There is no " + Name(id) + ": this process sees " + std::to_string(count) +
+                                                " NPU(s), numbered from 0 (ASCEND_RT_VISIBLE_DEVICES hides and renumbers them); npu-console doctor lists them");
+  }
+  Registry& registry = Devices();
+  std::shared_ptr<Device> existing;  // let go of after the lock, which its deleter takes
+  const std::lock_guard lock(registry.mutex);
+  Entry& entry = registry.devices[{&api, id}];
+  existing = entry.shared.lock();
+  if (existing != nullptr && !existing->is_faulty() && existing->TryUse()) return existing;
+  // Reset before the new one sets it up, also where the old one is about to be destroyed on another thread.
+  if (entry.live != nullptr && (entry.live->is_faulty() || !entry.live->TryUse())) entry.live->Retire();
+  std::shared_ptr<Device> device(new Device(api, id), [](Device* ended) {
+    Registry& devices = Devices();
+    const std::lock_guard ending(devices.mutex);
+    Entry& place = devices.devices[{&ended->api(), ended->id()}];
+    if (place.live == ended) place.live = nullptr;
+    delete ended;
+  });
+  entry = {device, device.get()};
+  return device;
+}
+
+Device::Device(const AclApi& api, int id)
+    : api_(api), id_(id), device_memory_(*this, BufferPool::Place::Device), pinned_memory_(*this, BufferPool::Place::PinnedHost) {
+  ascend::Check(api_, api_.aclrtSetDevice(id_), "starting " + Name(id_) + " (aclrtSetDevice)");
+  const aclError code = api_.aclrtGetCurrentContext(&context_);
+  if (code == ACL_SUCCESS) return;
+  api_.aclrtResetDevice(id_);
+  throw MakeError(api_, code, "getting the default context of " + Name(id_));
+}
+
+Device::~Device() {
+  if (is_retired_) return;
+  if (is_faulty_) {
+    Retire();
+    return;
+  }
+  device_memory_.Trim();
+  pinned_memory_.Trim();
+  api_.aclrtResetDevice(id_);
+}
+
+void Device::Retire() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (is_retired_.exchange(true)) return;
+  is_faulty_ = true;
+  // Where somebody else in this process (another backend with the same card) has reset it already, a second reset would hit what he built since.
+  if (api_.aclrtSetCurrentContext(context_) != ACL_SUCCESS) return;
+  if (api_.aclrtResetDeviceForce != nullptr) {
+    api_.aclrtResetDeviceForce(id_);
+  } else {
+    api_.aclrtResetDevice(id_);
+  }
+}
+
+void Device::Use() {
+  if (is_retired_) {
+    throw Error(ErrorKind::Unavailable, Name(id_) + " was reset after a fault (" + fault() + "): the instance has to be started again", ACL_ERROR_RT_CONTEXT_NULL,
+                FaultScope::Device);
+  }
+  Check(api_.aclrtSetCurrentContext(context_), "working with " + Name(id_));
+}
+
+bool Device::TryUse() noexcept { return !is_retired_ && api_.aclrtSetCurrentContext(context_) == ACL_SUCCESS; }
+
+void Device::Check(aclError code, const std::string& action) {
+  if (code == ACL_SUCCESS) return;
+  Error error = MakeError(api_, code, action);
+  if (error.scope() == FaultScope::Device) ReportFault(error.what());
+  throw error;
+}
+
+void Device::ReportFault(const std::string& reason) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!is_faulty_.exchange(true)) fault_ = reason;
+}
+
+std::string Device::fault() const {
+  const std::lock_guard lock(mutex_);
+  return fault_;
+}
+
+Device::Memory Device::memory() {
+  Use();
+  size_t free_bytes = 0;
+  size_t total_bytes = 0;
+  Check(api_.aclrtGetMemInfo(ACL_HBM_MEM, &free_bytes, &total_bytes), "reading the free memory of " + Name(id_));
+  // An attribute that the chip does not know gives 0; chips with DDR are mapped there by CANN itself, but not in every version.
+  if (total_bytes == 0) Check(api_.aclrtGetMemInfo(ACL_DDR_MEM, &free_bytes, &total_bytes), "reading the free memory of " + Name(id_));
+  return {free_bytes, total_bytes};
+}
+
+std::string SocName(const AclApi& api) {
+  const char* name = api.aclrtGetSocName();
+  return name == nullptr ? "" : name;
+}
+
+}  // namespace npu_console::ascend
