@@ -2,7 +2,7 @@
 //   server    dist/server    npu-console.mjs, server-entry.mjs (utility process), one .mjs per worker, .proto files, sample assets
 //   electron  dist/electron  main.cjs, preload.cjs
 //   renderer  dist/renderer  the console window, by vite
-//   native    dist/native    addon.node, libtritonserver.so, by cmake
+//   native    dist/native    addon.node, libtritonserver.so, simulated-cann/, by cmake
 // With --if-stale a target whose sources did not change since its last build is left alone, so that a second start is quick.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -93,9 +93,11 @@ async function buildNative(outdir) {
   const build = join(root, 'build/native')
   run('cmake', ['-S', join(root, 'native'), '-B', build, '-DCMAKE_BUILD_TYPE=Release', `-DNODE_EXECUTABLE=${process.execPath}`],
     'install cmake and a C++ compiler (Debian: apt-get install -y cmake g++ make)')
-  run('cmake', ['--build', build, '--parallel', '2'], 'the compiler output above says what is wrong')
+  run('cmake', ['--build', build, '--parallel', '2', '--target', 'all', 'simulated_cann'], 'the compiler output above says what is wrong')
   cpSync(join(build, 'addon.node'), join(outdir, 'addon.node'))
   cpSync(join(build, 'triton/libtritonserver.so'), join(outdir, 'libtritonserver.so'))
+  // For --npu=simulated; its libraries have CANN's names, so they lie apart from everything that a loader searches.
+  cpSync(join(build, 'simulator/cann'), join(outdir, 'simulated-cann'), { recursive: true })
   return [join(root, 'node_modules/node-addon-api/napi.h'), join(root, 'node_modules/node-api-headers/index.js')]
 }
 

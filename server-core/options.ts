@@ -1,3 +1,4 @@
+import type { NpuSource } from './contract/devices.ts'
 import type { ModelControlMode } from './contract/repository.ts'
 import type { RestrictedApi } from './frontends/restricted-api.ts'
 import type { HostPolicies } from './model/host-policy.ts'
@@ -58,6 +59,12 @@ export interface ServerOptions {
   readonly dataDirectory: string
   /** CANN's set_env.sh, or `auto`: the process starts again with what it sets; '' : the environment stays as it is. */
   readonly cannSetEnv: string
+  /** Where cards come from: this machine, the simulator, or nowhere. */
+  readonly npu: NpuSource
+  /** Profiles of the simulated cards, one a card. */
+  readonly npuSimulatedCards: readonly string[]
+  /** Factor on the times that simulated cards take; 0: as fast as this machine computes. */
+  readonly npuSimulatedTimeScale: number
   readonly logVerbose: number
 }
 
@@ -100,6 +107,9 @@ export const DEFAULT_SERVER_OPTIONS: ServerOptions = Object.freeze({
   rendererDirectory: '',
   dataDirectory: '',
   cannSetEnv: '',
+  npu: 'auto',
+  npuSimulatedCards: ['310P3', '310P3'],
+  npuSimulatedTimeScale: 1,
   logVerbose: 0,
 })
 
@@ -124,8 +134,17 @@ export function serverOptions(given: Partial<ServerOptions>): ServerOptions {
     throw new RangeError('Incompatible flags --response-cache-byte-size and --cache-config both provided. Please provide one or the other.')
   }
   checkCacheConfig(options.cacheConfig)
+  if (options.npu === 'simulated') {
+    const named = NPU_BACKENDS.find((backend) => options.backendConfig[backend]?.[CANN_LIBRARIES] !== undefined)
+    if (named !== undefined) throw new RangeError(`--npu=simulated brings its own CANN: leave out --backend-config=${named},${CANN_LIBRARIES}=..., or use --npu=auto`)
+  }
   return Object.freeze(options)
 }
+
+/** Our backends that run on cards. */
+export const NPU_BACKENDS = ['npu_om', 'npu_ge'] as const
+/** Their setting that names the folder with CANN's libraries. */
+export const CANN_LIBRARIES = 'cann-library-directory'
 
 /** Bytes of the response cache; 0: there is none. */
 export function responseCacheByteSize({ cacheConfig, responseCacheByteSize }: Pick<ServerOptions, 'cacheConfig' | 'responseCacheByteSize'>): number {

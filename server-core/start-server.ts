@@ -6,16 +6,19 @@ import { BackendRegistry, builtInBackends } from './backends/backend-registry.ts
 import { onnxRuntimeVersion } from './backends/onnxruntime/onnxruntime-backend.ts'
 import { systemClock } from './clock.ts'
 import type { ListeningAddress, ServerStatus } from './contract/console-api.ts'
+import type { RestartServer } from './frontends/console/console-commands.ts'
 import type { Frontend, FrontendOptions } from './frontends/frontend.ts'
 import { startHttpFrontend } from './frontends/http/http-frontend.ts'
 import { startMetricsFrontend } from './frontends/metrics/metrics-frontend.ts'
 import type { InferenceServer } from './inference-server.ts'
 import { ASSETS_DIRECTORY, PROTO_DIRECTORY, RENDERER_DIRECTORY } from './installed-paths.ts'
-import { LogHub } from './logger.ts'
+import { LogHub, type Logger } from './logger.ts'
 import { isLoopback } from './loopback.ts'
-import type { ServerOptions } from './options.ts'
+import { CANN_LIBRARIES, NPU_BACKENDS, type ServerOptions } from './options.ts'
 import { findPortOwner } from './port-owner.ts'
 import { ServerError, toServerError } from './server-error.ts'
+import { npuSimulation } from './simulated-npu/npu-simulation.ts'
+import { SETTINGS_VARIABLE, SimulatedNpu } from './simulated-npu/simulated-npu.ts'
 import { textTable } from './text-table.ts'
 import { Devices } from './telemetry/devices.ts'
 import { thisMachine } from './telemetry/doctor/machine.ts'
@@ -40,6 +43,8 @@ export interface StartServerHooks {
   readonly logs?: LogHub
   /** Told the console's link to open, again each time a one-time link was used up. Default: it is logged. */
   readonly announceLink?: (url: string) => void
+  /** Starts the server again, other than before. Absent: nobody can. */
+  readonly restart?: RestartServer
   /** Aborted: whatever still starts is not wanted any more. */
   readonly stopSignal?: AbortSignal
 }
@@ -54,9 +59,12 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
   const logs = hooks.logs ?? new LogHub()
   logs.verboseLevel = options.logVerbose
   const log = logs.logger('start-server')
-  const registry = new BackendRegistry(builtInBackends(logs), options, logs)
+  const simulated = options.npu === 'simulated' ? await startSimulatedNpu(options, log) : null
+  const simulation = npuSimulation(simulated, options.npuSimulatedCards, logs.logger('simulated-npu'))
+  const registry = new BackendRegistry(builtInBackends(logs), simulated === null ? options : { ...options, backendConfig: withSimulatedCann(options.backendConfig, simulated) }, logs)
   const devices: Devices = new Devices({
-    clock: systemClock, logs, machine: thisMachine(process.env, onnxRuntimeVersion()), processId: process.pid, modelSummaries: () => server.modelSummaries(),
+    clock: systemClock, logs, machine: thisMachine(simulated?.environment ?? process.env, onnxRuntimeVersion(), { source: options.npu, simulatedCann: simulated?.cann.directory ?? null }),
+    processId: process.pid, modelSummaries: () => server.modelSummaries(),
   })
   const server: TritonInferenceServer = new TritonInferenceServer({ options, registry, clock: systemClock, logs, npus: () => devices.samples() })
   server.subscribe({ modelChanged: (summary) => { devices.modelChanged(summary) } })
@@ -69,7 +77,7 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
   })
   const frontends = new Map<FrontendName, Frontend>()
   const addresses: Record<FrontendName, ListeningAddress | null> = { http: null, grpc: null, metrics: null, console: null }
-  const status = statusReader(options, server, addresses, devices)
+  const status = statusReader(options, server, addresses, devices, hooks.restart !== undefined)
 
   const open = async (name: FrontendName, service: string, start: () => Promise<Frontend>) => {
     const frontend = await start().catch(withPortOwner)
@@ -96,6 +104,7 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
       await server.stop(remainingSeconds())
     } finally {
       for (const name of ['metrics', 'console'] as const) await frontends.get(name)?.stop(0)
+      if (simulated !== null) await stopSimulatedNpu(simulated)
     }
   }
 
@@ -116,7 +125,7 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
         rendererDirectory: options.rendererDirectory === '' ? RENDERER_DIRECTORY : options.rendererDirectory,
         dataDirectory: options.dataDirectory === '' ? join(homedir(), '.local', 'share', 'npu-console') : options.dataDirectory,
         assetsDirectory: ASSETS_DIRECTORY, backends: registry.names, isAutoCompleteOff: options.disableAutoCompleteConfig,
-        devices,
+        devices, simulation, restart: hooks.restart ?? null,
         announceLink: hooks.announceLink ?? ((url) => { log.info(`Open the console at ${url}`) }),
       }))
     }
@@ -129,7 +138,7 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
       const { startGrpcFrontend } = await import('./frontends/grpc/grpc-frontend.ts')
       await open('grpc', 'GRPCInferenceService', () => startGrpcFrontend({ ...common('grpc'), protoDirectory: PROTO_DIRECTORY }))
     }
-    if (options.allowHttp) await open('http', 'HTTPService', () => startHttpFrontend(common('http')))
+    if (options.allowHttp) await open('http', 'HTTPService', () => startHttpFrontend({ ...common('http'), simulation }))
     if (options.allowMetrics) await open('metrics', 'Metrics Service', () => startMetricsFrontend({ ...common('metrics'), intervalMilliseconds: options.metricsIntervalMilliseconds, devices }))
   } catch (error) {
     if (error === interrupted) {
@@ -142,7 +151,26 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
   return { server, logs, addresses, status, stop }
 }
 
-function statusReader(options: ServerOptions, server: InferenceServer, addresses: ListeningAddresses, devices: Devices): () => ServerStatus {
+/** Before any native library is opened: the simulated ones look at the environment once. @throws ServerError that names the flag */
+async function startSimulatedNpu({ npuSimulatedCards, npuSimulatedTimeScale }: ServerOptions, log: Logger): Promise<SimulatedNpu> {
+  const simulated = await SimulatedNpu.start({ cards: npuSimulatedCards, timeScale: npuSimulatedTimeScale, environment: process.env })
+  process.env[SETTINGS_VARIABLE] = simulated.settingsPath
+  log.warning('--npu=simulated: the cards are simulated. Results are real, times and figures of cards are not', {
+    cards: simulated.cards.join(','), settings: simulated.settingsPath, tools: simulated.cann.toolDirectory,
+  })
+  return simulated
+}
+
+async function stopSimulatedNpu(simulated: SimulatedNpu): Promise<void> {
+  if (process.env[SETTINGS_VARIABLE] === simulated.settingsPath) Reflect.deleteProperty(process.env, SETTINGS_VARIABLE)
+  await simulated.stop()
+}
+
+function withSimulatedCann(backendConfig: ServerOptions['backendConfig'], { cann }: SimulatedNpu): ServerOptions['backendConfig'] {
+  return { ...backendConfig, ...Object.fromEntries(NPU_BACKENDS.map((backend) => [backend, { ...backendConfig[backend], [CANN_LIBRARIES]: cann.libraryDirectory }])) }
+}
+
+function statusReader(options: ServerOptions, server: InferenceServer, addresses: ListeningAddresses, devices: Devices, canRestart: boolean): () => ServerStatus {
   const instanceId = randomUUID()
   const startedAt = Date.now()
   const runtimeVersion = onnxRuntimeVersion()
@@ -162,6 +190,8 @@ function statusReader(options: ServerOptions, server: InferenceServer, addresses
     cpuCount: availableParallelism(),
     totalMemoryBytes: totalmem(),
     npuCount: devices.count,
+    npuSource: options.npu,
+    canRestart,
   })
 }
 

@@ -1,3 +1,4 @@
+import { NPU_SOURCES } from '../contract/devices.ts'
 import { parseRestrictedApi } from '../frontends/restricted-api.ts'
 import { isCpuList, type HostPolicySetting } from '../model/host-policy.ts'
 import { DEFAULT_SERVER_OPTIONS, type ServerOptions } from '../options.ts'
@@ -95,6 +96,9 @@ export const SERVE_FLAGS: readonly Flag[] = [
   string('--console-token', 'consoleToken', '<token>', 'Fixed token of the console; without it every printed link works once'),
   string('--data-directory', 'dataDirectory', '<directory>', "Where the console keeps its own data (the user's data folder)"),
   string('--cann-set-env', 'cannSetEnv', 'auto|<file>', "Start with the environment that CANN's set_env.sh makes; auto looks where CANN is installed"),
+  { names: ['--npu'], value: NPU_SOURCES.join('|'), help: 'Cards: those of this machine where there are any, simulated ones (always labelled so), or none (auto)', set: setNpuSource },
+  { names: ['--npu-simulated-cards'], value: '<profile>[,<profile>]', help: `With --npu=simulated: which cards, by profile (${DEFAULT_SERVER_OPTIONS.npuSimulatedCards.join(',')})`, set: (draft, text) => { draft.npuSimulatedCards = text.split(',').map((card) => card.trim()) } },
+  { names: ['--npu-simulated-time-scale'], value: '<factor>', help: 'With --npu=simulated: factor on the time that cards take, 0 for as fast as this machine computes (1)', set: setTimeScale },
   integer('--log-verbose', 'logVerbose', 'Level of verbose logging; 0 is off'),
 ]
 
@@ -119,6 +123,18 @@ function setBackendConfig(draft: Draft, text: string, flag: string): void {
   const key = text.slice(hasBackend ? comma + 1 : 0, equals)
   if (equals < 0 || key === '') throw new ServerError('INVALID_ARG', `Bad option: "${flag}".\n${flag} expects <backend>,<key>=<value> or <key>=<value>, got: ${text}`)
   draft.backendConfig = { ...draft.backendConfig, [backend]: { ...draft.backendConfig[backend], [key]: text.slice(equals + 1) } }
+}
+
+function setNpuSource(draft: Draft, text: string, flag: string): void {
+  const source = NPU_SOURCES.find((known) => known === text)
+  if (source === undefined) throw new ServerError('INVALID_ARG', `Bad option: "${flag}".\ninvalid argument for ${flag}: expected ${NPU_SOURCES.join(', ')}, got: ${text}`)
+  draft.npu = source
+}
+
+function setTimeScale(draft: Draft, text: string, flag: string): void {
+  const factor = Number(text)
+  if (text.trim() === '' || !Number.isFinite(factor) || factor < 0) throw new ServerError('INVALID_ARG', `Bad option: "${flag}".\nexpected a number from 0, got: ${text}`)
+  draft.npuSimulatedTimeScale = factor
 }
 
 function setRateLimit(draft: Draft, text: string, flag: string): void {

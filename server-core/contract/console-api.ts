@@ -9,7 +9,7 @@
  * bigint values travel as `{ "$bigint": "123" }`. See `console-codec.ts`, used by both sides.
  */
 import type { ConfigContext } from './config-language.ts'
-import type { DevicesReport, DoctorReport } from './devices.ts'
+import type { DevicesReport, DoctorReport, NpuSource, SimulatedFault, SimulatedNpuReport } from './devices.ts'
 import type { EnsembleGraph } from './ensemble.ts'
 import type { ErrorValue } from './errors.ts'
 import type { InferenceRequest, InferenceResponse, ModelMetadata } from './inference.ts'
@@ -60,6 +60,19 @@ export interface ServerStatus {
   readonly totalMemoryBytes: number
   /** null: no NPU found. */
   readonly npuCount: number | null
+  /** `--npu`: 'simulated' is to be said wherever cards are shown. */
+  readonly npuSource: NpuSource
+  /** `server.restart` works: somebody can start this server again. */
+  readonly canRestart: boolean
+}
+
+/** What another start is to differ in; what is left out stays. */
+export interface ServerRestart {
+  readonly npuSource?: NpuSource
+  /** Names of profiles, one a card. */
+  readonly simulatedCards?: readonly string[]
+  /** `--cann-set-env`: a path, `auto`, or '' for none. */
+  readonly cannSetEnv?: string
 }
 
 /** A sample input that lies beside a model under `samples/`. */
@@ -203,6 +216,11 @@ export interface DirectoryListing {
 /** Handlers form one object typed over these, so a missing one does not compile. */
 export interface ConsoleCommands {
   'server.status': () => ServerStatus
+  /**
+   * Drains, then starts the server again as it was started, but for this. Answers before it goes down; the new one has another `instanceId`.
+   * UNSUPPORTED where `canRestart` is false; INVALID_ARG, UNAVAILABLE, NOT_FOUND: it could not start so, nothing happens.
+   */
+  'server.restart': (args: ServerRestart) => void
   'repository.models': () => readonly ModelSummary[]
   /** Looks at the disk again and answers the new list. */
   'repository.rescan': () => readonly ModelSummary[]
@@ -250,6 +268,9 @@ export interface ConsoleCommands {
   'statistics.history': (args: { seconds: number }) => readonly ServerSample[]
   /** The cards, their ids, and who uses them. */
   'devices.report': () => DevicesReport
+  'npu.simulation': () => SimulatedNpuReport
+  /** These faults and no others on the simulated cards; an empty list clears all. UNAVAILABLE unless the engine runs with `--npu=simulated`. */
+  'npu.setFaults': (args: { faults: readonly SimulatedFault[] }) => readonly SimulatedFault[]
   /** Checks the machine now; takes up to some seconds. */
   'doctor.run': () => DoctorReport
   'log.recent': (args: { count: number }) => readonly LogEntry[]

@@ -1,6 +1,57 @@
 /** The cards of the machine as the console shows them, and the Doctor's findings. */
 import type { LocalizedText } from './config-language.ts'
 
+/** `--npu`: the cards of this machine, simulated ones, or none at all. */
+export const NPU_SOURCES = ['auto', 'simulated', 'off'] as const
+export type NpuSource = (typeof NPU_SOURCES)[number]
+
+/** A kind of card that can be simulated. */
+export interface SimulatedCardProfile {
+  /** As in `--npu-simulated-cards`: '310P3-duo'. */
+  readonly name: string
+  /** 'Ascend310P3' */
+  readonly chip: string
+  /** 'Atlas 300I Duo' */
+  readonly product: string
+  /** Each chip is one device. */
+  readonly chipCount: number
+  /** Of one chip. */
+  readonly aiCores: number
+  readonly memoryBytes: number
+}
+
+/** What a simulated card can be made to suffer from. */
+export const FAULT_KINDS = ['out-of-memory', 'card-lost', 'ecc', 'task-timeout', 'operator-exception', 'hang', 'permission'] as const
+export type FaultKind = (typeof FAULT_KINDS)[number]
+
+/** When it strikes, where that can be chosen. */
+export const FAULT_PHASES = ['load', 'copy-in', 'run', 'copy-out', 'sync'] as const
+export type FaultPhase = (typeof FAULT_PHASES)[number]
+
+export interface SimulatedFault {
+  readonly kind: FaultKind
+  /** Logical id; null: every device. */
+  readonly device: number | null
+  /** How often it strikes; null: until it is cleared. A hang is not counted. */
+  readonly count: number | null
+  /** Null: wherever it can. */
+  readonly phase: FaultPhase | null
+  /** Once struck, the device stays as it is until all its users have reset it, also when the fault was cleared meanwhile. */
+  readonly needsReset: boolean
+}
+
+/** The simulated NPU: what it could be, and what it is while the engine runs with `--npu=simulated`. */
+export interface SimulatedNpuReport {
+  readonly isOn: boolean
+  /** Why it cannot be chosen (not built); null: it can. */
+  readonly unavailableReason: string | null
+  readonly profiles: readonly SimulatedCardProfile[]
+  /** Names of profiles, one a card; while it is off those that it would have. */
+  readonly cards: readonly string[]
+  /** As they were set; empty while it is off. */
+  readonly faults: readonly SimulatedFault[]
+}
+
 /** What is known about the cards apart from the figures that move (those come with the samples). */
 export interface DevicesReport {
   /** Where the figures come from; null: no NPU found. */

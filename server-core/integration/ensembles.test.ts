@@ -7,7 +7,7 @@ import type { InferenceResult } from '../inference-server.ts'
 import { serverOptions } from '../options.ts'
 import { ServerError } from '../server-error.ts'
 import { type RunningServer, startServer } from '../start-server.ts'
-import { idleDevices } from '../testing/test-devices.ts'
+import { idleDevices, noSimulation } from '../testing/test-devices.ts'
 import { GrpcClient } from '../testing/grpc-client.ts'
 import { HttpClient } from '../testing/http-client.ts'
 import { onnxModel, type OnnxNodeSpec, type OnnxTensorSpec } from '../testing/onnx-fixture.ts'
@@ -221,7 +221,7 @@ describe('decoupled models', () => {
 describe('the graph for the console', () => {
   const caller: ConsoleCaller = { closed: new AbortController().signal, sendEvent: () => {} }
   const graphOf = (name: string) => consoleCommandHandlers({
-    server: running.server, logs: running.logs, status: running.status, dataDirectory: '', assetsDirectory: '', backends: [], devices: idleDevices(),
+    server: running.server, logs: running.logs, status: running.status, dataDirectory: '', assetsDirectory: '', backends: [], devices: idleDevices(), simulation: noSimulation(), restart: null,
   })['model.ensembleGraph']({ name }, caller) as EnsembleGraph
 
   it('shows steps, edges, sums and the last requests', async () => {

@@ -5,6 +5,7 @@ import { startHttpFrontend } from '../frontends/http/http-frontend.ts'
 import { LogHub } from '../logger.ts'
 import { HttpClient, RawConnection } from '../testing/http-client.ts'
 import { InMemoryInferenceServer, inMemoryModel } from '../testing/in-memory-inference-server.ts'
+import { noSimulation } from '../testing/test-devices.ts'
 
 const ROUNDS = 2000
 const hub = new LogHub()
@@ -49,7 +50,7 @@ beforeAll(async () => {
     inMemoryModel('fp32', [{ name: 'INPUT0', datatype: 'FP32', dims: [-1] }], { maxBatchSize: 8 }),
     inMemoryModel('bytes', [{ name: 'INPUT0', datatype: 'BYTES', dims: [-1] }]),
   ])
-  frontend = await startHttpFrontend({ server, address: '127.0.0.1', port: 0, allowRepositoryControl: true, log: hub.logger('http'), idleTimeoutMilliseconds: 40 })
+  frontend = await startHttpFrontend({ server, address: '127.0.0.1', port: 0, allowRepositoryControl: true, simulation: noSimulation(), log: hub.logger('http'), idleTimeoutMilliseconds: 40 })
   client = new HttpClient(frontend.port)
 })
 

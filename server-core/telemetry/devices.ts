@@ -1,4 +1,5 @@
 /** The cards of this machine for the rest of the server: telemetry, who uses them, and the Doctor. Wired by the composition root. */
+import { join } from 'node:path'
 import type { Clock } from '../clock.ts'
 import type { DevicesReport, DoctorReport } from '../contract/devices.ts'
 import type { ModelSummary } from '../contract/repository.ts'
@@ -47,9 +48,12 @@ export class Devices implements DevicesView {
     this.#telemetry = new NpuTelemetry({
       clock, owners: this.owners, visibleDevices: environment['ASCEND_RT_VISIBLE_DEVICES'], log: logs.logger('npu-telemetry'),
       findSource: async () => {
+        if (machine.npu.source === 'off') return null
         const dcmi = await findDcmi?.()
         if (dcmi !== null && dcmi !== undefined) return dcmi
-        const toolPath = await findNpuSmi(environment)
+        const { simulatedCann } = machine.npu
+        // Beside a real driver too, figures of simulated cards come from the simulator.
+        const toolPath = simulatedCann === null ? await findNpuSmi(environment) : join(simulatedCann, 'bin/npu-smi')
         return toolPath === null ? null : new NpuSmiSource({ toolPath, environment, wallMilliseconds })
       },
       onReportChanged: (report) => { for (const listener of this.#listeners) listener(report) },

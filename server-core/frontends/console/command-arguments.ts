@@ -1,6 +1,7 @@
 /** Reads the arguments of console commands: whatever a window sends is checked before it reaches the server. */
 import { isAbsolute } from 'node:path'
-import type { ModelImportSource } from '../../contract/console-api.ts'
+import type { ModelImportSource, ServerRestart } from '../../contract/console-api.ts'
+import { NPU_SOURCES } from '../../contract/devices.ts'
 import { DATA_TYPES } from '../../contract/inference.ts'
 import type { DataType, InferenceRequest, ParameterValue, Tensor } from '../../contract/inference.ts'
 import { ServerError } from '../../server-error.ts'
@@ -59,6 +60,20 @@ export function importSourceArgument(value: unknown): ModelImportSource {
     return { path, byteSize }
   })
   return { kind: 'upload', files }
+}
+
+/** What another start of the server is to differ in. */
+export function serverRestartArgument(value: unknown): ServerRestart {
+  const from = objectArgument(value, 'arguments')
+  const npuSource = from['npuSource'] === undefined ? undefined : NPU_SOURCES.find((known) => known === from['npuSource']) ?? null
+  if (npuSource === null) throw wrong('npuSource', `one of ${NPU_SOURCES.join(', ')}`)
+  const simulatedCards = from['simulatedCards'] === undefined ? undefined : arrayField(from, 'simulatedCards')
+  if (simulatedCards?.every((card): card is string => typeof card === 'string') === false) throw wrong('simulatedCards', 'a list of profiles')
+  return {
+    ...(npuSource === undefined ? {} : { npuSource }),
+    ...(simulatedCards === undefined ? {} : { simulatedCards: simulatedCards as readonly string[] }),
+    ...(from['cannSetEnv'] === undefined ? {} : { cannSetEnv: stringField(from, 'cannSetEnv') }),
+  }
 }
 
 /** An inference request as the Test tab sends it. */

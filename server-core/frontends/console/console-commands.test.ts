@@ -4,13 +4,13 @@ import { describe, expect, it } from 'vitest'
 import { addModel } from '../../testing/onnx-fixture.ts'
 import { identityConfig, TemporaryRepository } from '../../testing/temporary-repository.ts'
 import { createTestServer, type TestServer } from '../../testing/test-server.ts'
-import { idleDevices } from '../../testing/test-devices.ts'
+import { idleDevices, noSimulation } from '../../testing/test-devices.ts'
 import { previewNormalisedConfig } from '../../model-repository/preview-normalised-config.ts'
 import { consoleCommandHandlers } from './console-commands.ts'
 import type { ConsoleCaller } from './console-commands.ts'
 
 function handlersOf({ server, logs }: TestServer) {
-  return consoleCommandHandlers({ server, logs, status: () => { throw new Error('not asked for here') }, dataDirectory: join(tmpdir(), 'nowhere'), assetsDirectory: '', backends: [], devices: idleDevices() })
+  return consoleCommandHandlers({ server, logs, status: () => { throw new Error('not asked for here') }, dataDirectory: join(tmpdir(), 'nowhere'), assetsDirectory: '', backends: [], devices: idleDevices(), simulation: noSimulation(), restart: null })
 }
 
 const NO_WINDOW: ConsoleCaller = { closed: new AbortController().signal, sendEvent: () => {} }

@@ -1,20 +1,27 @@
 /** What each console command does: translate, call the server, translate back. One entry per command of the contract. */
 import { readFile, stat } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
-import type { CommandResult, ConsoleCommandName, ConsoleEventName, ConsoleEvents, ModelDetail, ServerStatus } from '../../contract/console-api.ts'
+import type { CommandResult, ConsoleCommandName, ConsoleEventName, ConsoleEvents, ModelDetail, ServerRestart, ServerStatus } from '../../contract/console-api.ts'
 import type { InferenceServer } from '../../inference-server.ts'
 import type { LogHub } from '../../logger.ts'
+import type { NpuSimulation } from '../../simulated-npu/npu-simulation.ts'
 import type { DevicesView } from '../../telemetry/devices.ts'
 import { printModelConfig } from '../../model-config/print-config.ts'
 import { createSampleRepository } from '../../model-repository/sample-repository.ts'
 import { ServerError } from '../../server-error.ts'
-import { bytesField, importSourceArgument, inferenceRequestArgument, numberField, objectArgument, stringField, stringOrNullField } from './command-arguments.ts'
+import { bytesField, importSourceArgument, serverRestartArgument, inferenceRequestArgument, numberField, objectArgument, stringField, stringOrNullField } from './command-arguments.ts'
 import { configDrift, listConfigHistory, openConfig, readConfigHistory, saveConfig } from './config-files.ts'
 import type { ConfigFilesContext } from './config-files.ts'
 import { browseDirectory } from './directory-browser.ts'
 import { recentRepositories, rememberRepository } from './recent-repositories.ts'
 import { ModelImports } from './model-imports.ts'
 import { listSamples, readModelDirectoryFile, sampleMediaType } from './model-directory-files.ts'
+
+/**
+ * Resolves when it is certain that the server goes down and comes up again so. @throws ServerError INVALID_ARG, UNAVAILABLE, NOT_FOUND: it could
+ * not start so, and nothing happens
+ */
+export type RestartServer = (change: ServerRestart) => Promise<void>
 
 export interface ConsoleCommandContext {
   readonly server: InferenceServer
@@ -27,6 +34,9 @@ export interface ConsoleCommandContext {
   /** Names of the backends that models can ask for. */
   readonly backends: readonly string[]
   readonly devices: DevicesView
+  readonly simulation: NpuSimulation
+  /** Null: whoever started this server cannot start it again. */
+  readonly restart: RestartServer | null
   /** The server runs with `--disable-auto-complete-config`. */
   readonly isAutoCompleteOff?: boolean
 }
@@ -55,6 +65,10 @@ export function consoleCommandHandlers(context: ConsoleCommandContext): ConsoleC
   const imports = new ModelImports(context)
   return {
     'server.status': () => status(),
+    'server.restart': async (args) => {
+      if (context.restart === null) throw new ServerError('UNSUPPORTED', 'this server cannot start itself again: stop it, and start it with the flags you want')
+      await context.restart(serverRestartArgument(args))
+    },
     'repository.models': () => server.modelSummaries(),
     'repository.rescan': async () => {
       await server.rescan()
@@ -127,6 +141,8 @@ export function consoleCommandHandlers(context: ConsoleCommandContext): ConsoleC
     'config.drift': (args) => configDrift(configs, stringField(objectArgument(args, 'arguments'), 'name')),
     'statistics.history': (args) => server.sampleHistory(numberField(objectArgument(args, 'arguments'), 'seconds', 0, 3600)),
     'devices.report': () => devices.report(),
+    'npu.simulation': () => context.simulation.report(),
+    'npu.setFaults': (args) => context.simulation.setFaults(objectArgument(args, 'arguments')['faults']),
     'doctor.run': () => devices.runDoctor(),
     'log.recent': (args) => logs.recent(numberField(objectArgument(args, 'arguments'), 'count', 0, 100_000)),
   }

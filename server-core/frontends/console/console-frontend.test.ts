@@ -8,7 +8,7 @@ import type { ServerMessage } from '../../contract/console-api.ts'
 import { LogHub } from '../../logger.ts'
 import { RawConnection } from '../../testing/http-client.ts'
 import { InMemoryInferenceServer, inMemoryModel } from '../../testing/in-memory-inference-server.ts'
-import { idleDevices } from '../../testing/test-devices.ts'
+import { idleDevices, noSimulation } from '../../testing/test-devices.ts'
 import type { Frontend } from '../frontend.ts'
 import { startConsoleFrontend } from './console-frontend.ts'
 
@@ -23,7 +23,7 @@ beforeEach(async () => {
   const server = new InMemoryInferenceServer([inMemoryModel('fp32', [{ name: 'INPUT0', datatype: 'FP32', dims: [-1] }])])
   frontend = await startConsoleFrontend({
     server, logs, log: logs.logger('console'), status: () => { throw new Error('not asked for here') }, address: '127.0.0.1', port: 0, token: TOKEN,
-    rendererDirectory: directory, dataDirectory: join(directory, 'data'), assetsDirectory: directory, backends: [], devices: idleDevices(), announceLink: () => {},
+    rendererDirectory: directory, dataDirectory: join(directory, 'data'), assetsDirectory: directory, backends: [], devices: idleDevices(), simulation: noSimulation(), restart: null, announceLink: () => {},
   })
   const answer = await fetch(`http://127.0.0.1:${frontend.port}/?token=${TOKEN}`, { redirect: 'manual' })
   cookie = (answer.headers.get('set-cookie') ?? '').split(';')[0] ?? ''

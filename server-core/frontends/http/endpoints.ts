@@ -3,6 +3,7 @@ import type { TrafficSplitSettings } from '../../contract/repository.ts'
 import type { LoadParameters } from '../../inference-server.ts'
 import { printModelConfigJson } from '../../model-config/json-config.ts'
 import { ServerError } from '../../server-error.ts'
+import type { NpuSimulation } from '../../simulated-npu/npu-simulation.ts'
 import { REPOSITORY_CONTROL_CLOSED } from '../frontend.ts'
 import type { ApiCategory } from '../restricted-api.ts'
 import type { HttpExchange } from './http-exchange.ts'
@@ -12,6 +13,7 @@ import type { Route, RouteKind } from './routes.ts'
 
 export interface EndpointEnvironment extends InferEnvironment {
   readonly allowRepositoryControl: boolean
+  readonly simulation: NpuSimulation
 }
 
 export interface Endpoint {
@@ -60,6 +62,7 @@ export const ENDPOINTS: Readonly<Record<RouteKind, Endpoint>> = {
   repositoryIndex: { category: 'model-repository', methods: POST, run: replyIndex },
   modelLoad: { category: 'model-repository', methods: POST, run: loadModel },
   modelTraffic: { category: 'model-repository', methods: GET_OR_POST, run: modelTraffic },
+  npuFaults: { category: 'model-repository', methods: GET_OR_POST, run: npuFaults },
   modelUnload: { category: 'model-repository', methods: POST, run: unloadModel },
   generate: { category: 'inference', methods: POST, run: notServed('The generate extension') },
   generateStream: { category: 'inference', methods: POST, run: notServed('The generate extension') },
@@ -150,6 +153,31 @@ async function modelTraffic(exchange: HttpExchange, environment: EndpointEnviron
     const { version, percent, baseVersion, versionRequests, baseRequests } = split
     return { version, percent, base_version: baseVersion, version_requests: versionRequests, base_requests: baseRequests }
   })
+}
+
+/** Ours: `{"faults":[{"kind":"card-lost","device":1}]}` makes simulated cards suffer from these faults and no others; both methods answer what holds. */
+async function npuFaults(exchange: HttpExchange, environment: EndpointEnvironment): Promise<void> {
+  const { simulation } = environment
+  if (exchange.request.method === 'POST') {
+    if (isControlRefused(exchange, environment)) return
+    exchange.errorContentType = 'application/json'
+    const { body, byteLength } = await environment.collect(exchange, environment.maxInputSize)
+    if (byteLength > environment.maxInputSize) throw jsonTooLarge(byteLength, environment.maxInputSize)
+    await simulation.setFaults(faultsIn(body))
+  }
+  replyJson(exchange, () => ({ faults: simulation.faults() }))
+}
+
+function faultsIn(body: Buffer): unknown {
+  const refuse = (cause?: unknown) => new ServerError('INVALID_ARG', 'faults are {"faults":[{"kind":"<kind>","device":<id>,"count":<times>,"phase":"<phase>","needsReset":<true|false>}]}; an empty list clears all', { cause })
+  let value: unknown
+  try {
+    value = JSON.parse(body.toString('utf8'))
+  } catch (error) {
+    throw refuse(error)
+  }
+  if (typeof value !== 'object' || value === null || !('faults' in value)) throw refuse()
+  return value.faults
 }
 
 function trafficSettings(document: JsonDocument | undefined): TrafficSplitSettings | null {

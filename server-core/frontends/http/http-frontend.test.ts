@@ -5,6 +5,7 @@ import { LogHub } from '../../logger.ts'
 import { ServerError } from '../../server-error.ts'
 import { type HttpAnswer, type HttpCall, HttpClient, RawConnection } from '../../testing/http-client.ts'
 import { InMemoryInferenceServer, inMemoryModel } from '../../testing/in-memory-inference-server.ts'
+import { noSimulation } from '../../testing/test-devices.ts'
 import type { Frontend } from '../frontend.ts'
 import { type HttpFrontendOptions, startHttpFrontend } from './http-frontend.ts'
 
@@ -14,7 +15,7 @@ let frontend: Frontend
 let client: HttpClient
 
 async function start(options: Partial<HttpFrontendOptions> = {}): Promise<void> {
-  frontend = await startHttpFrontend({ server, address: '127.0.0.1', port: 0, allowRepositoryControl: true, log, ...options })
+  frontend = await startHttpFrontend({ server, address: '127.0.0.1', port: 0, allowRepositoryControl: true, simulation: noSimulation(), log, ...options })
   client = new HttpClient(frontend.port)
 }
 
@@ -401,7 +402,7 @@ describe('limits and access', () => {
   })
 
   it('names port and flag when the port is taken', async () => {
-    await expect(startHttpFrontend({ server, address: '127.0.0.1', port: frontend.port, allowRepositoryControl: true, log }))
+    await expect(startHttpFrontend({ server, address: '127.0.0.1', port: frontend.port, allowRepositoryControl: true, simulation: noSimulation(), log }))
       .rejects.toThrow(new RegExp(`--http-port: port ${frontend.port} on 127.0.0.1 is in use`))
   })
 })

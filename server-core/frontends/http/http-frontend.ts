@@ -6,6 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net'
 import type { Logger } from '../../logger.ts'
 import { toServerError, ServerError } from '../../server-error.ts'
+import type { NpuSimulation } from '../../simulated-npu/npu-simulation.ts'
 import { DEFAULT_MAX_INPUT_SIZE, type Frontend, type FrontendOptions, listen, logDraining, refuseDetached, timerMilliseconds } from '../frontend.ts'
 import { type ApiCategory, type RestrictedApi, restrictionsByCategory } from '../restricted-api.ts'
 import { UnsupportedEncodingError } from './compression.ts'
@@ -18,6 +19,7 @@ import { matchRoute, type Route } from './routes.ts'
 export interface HttpFrontendOptions extends FrontendOptions {
   /** A body or an answer that makes no progress this long ends its connection. */
   readonly idleTimeoutMilliseconds?: number | undefined
+  readonly simulation: NpuSimulation
 }
 
 const HEADERS_TIMEOUT_MILLISECONDS = 30_000
@@ -48,6 +50,7 @@ class HttpFrontend {
       server: options.server,
       maxInputSize: options.maxInputSize ?? DEFAULT_MAX_INPUT_SIZE,
       allowRepositoryControl: options.allowRepositoryControl || this.#restrictions.has('model-repository'),
+      simulation: options.simulation,
       collect: (exchange, limit) => this.#collect(exchange, limit),
     }
     this.#http = createServer({

@@ -22,6 +22,7 @@ describe('matchRoute', () => {
     ['/v2/models/m/trace/setting', 'trace', 'm', '', ''],
     ['/v2/trace/setting', 'trace', '', '', ''],
     ['/v2/logging', 'logging', '', '', ''],
+    ['/v2/npu/faults', 'npuFaults', '', '', ''],
     ['/v2/repository/index', 'repositoryIndex', '', '', ''],
     ['/v2/repository/r/index', 'repositoryIndex', '', '', 'r'],
     ['/v2/repository/models/index', 'repositoryIndex', '', '', 'models'],
@@ -38,7 +39,7 @@ describe('matchRoute', () => {
     '/', '', '/v2/', '/V2', '/v1', '//v2', '/v2/models', '/v2/models/', '/v2/models/m/', '/v2/models//infer', '/v2/models/m/INFER',
     '/v2/models/m/versions', '/v2/models/m/versions/abc', '/v2/models/m/versions/1/trace/setting', '/v2/models/m/versions/1/traffic', '/v2/models/m/versions/1/infer/x',
     '/v2/models/m/infer/', '/v2/models/a/b/infer', '/v2/health', '/v2/health/live/x', '/v2/repository', '/v2/repository/models/m/reload',
-    '/v2/systemsharedmemory/region/register', '/v2/trace', '/v2/logging/x', '/v2/models/m/versions/-1',
+    '/v2/systemsharedmemory/region/register', '/v2/trace', '/v2/logging/x', '/v2/npu', '/v2/npu/faults/0', '/v2/models/m/versions/-1',
   ])('%s is nothing', (path) => {
     expect(matchRoute(path)).toBeUndefined()
   })

@@ -5,7 +5,7 @@
 
 export type RouteKind =
   | 'serverLive' | 'serverReady' | 'serverMetadata' | 'modelMetadata' | 'modelReady' | 'modelConfig' | 'modelStatistics' | 'infer'
-  | 'generate' | 'generateStream' | 'repositoryIndex' | 'modelLoad' | 'modelUnload' | 'modelTraffic' | 'trace' | 'logging'
+  | 'generate' | 'generateStream' | 'repositoryIndex' | 'modelLoad' | 'modelUnload' | 'modelTraffic' | 'npuFaults' | 'trace' | 'logging'
   | 'systemSharedMemoryStatus' | 'systemSharedMemoryRegister' | 'systemSharedMemoryUnregister'
   | 'cudaSharedMemoryStatus' | 'cudaSharedMemoryRegister' | 'cudaSharedMemoryUnregister'
 
@@ -51,6 +51,7 @@ export function matchRoute(url: string): Route | undefined {
     case 'systemsharedmemory': return matchRegion(segments.slice(3), REGION_ACTIONS.system)
     case 'cudasharedmemory': return matchRegion(segments.slice(3), REGION_ACTIONS.cuda)
     case 'logging': return segments.length === 3 ? route('logging') : undefined
+    case 'npu': return segments.length === 4 && segments[3] === 'faults' ? route('npuFaults') : undefined
     case 'trace': return segments.length === 4 && segments[3] === 'setting' ? route('trace') : undefined
     default: return undefined
   }

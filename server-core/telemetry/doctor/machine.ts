@@ -3,6 +3,7 @@ import { constants } from 'node:fs'
 import { access, readdir, readFile, realpath, statfs } from 'node:fs/promises'
 import { homedir, userInfo } from 'node:os'
 import { join } from 'node:path'
+import type { NpuSource } from '../../contract/devices.ts'
 import { runTool, type RunTool } from '../run-tool.ts'
 
 export interface MachineOptions {
@@ -22,7 +23,18 @@ export interface MachineOptions {
   readonly canReadAndWrite: (path: string) => Promise<boolean>
   /** Size of the file system at a path; null: there is none. */
   readonly fileSystemBytes: (path: string) => Promise<number | null>
+  /** Absent: its own cards, where it has some. */
+  readonly npu?: MachineNpu
 }
+
+/** Where the server takes its cards from. */
+export interface MachineNpu {
+  readonly source: NpuSource
+  /** Absolute; null unless the cards are simulated. */
+  readonly simulatedCann: string | null
+}
+
+const OWN_CARDS: MachineNpu = { source: 'auto', simulatedCann: null }
 
 export class Machine {
   readonly options: MachineOptions
@@ -30,6 +42,8 @@ export class Machine {
   constructor(options: MachineOptions) {
     this.options = options
   }
+
+  get npu(): MachineNpu { return this.options.npu ?? OWN_CARDS }
 
   get environment(): NodeJS.ProcessEnv { return this.options.environment }
 
@@ -80,11 +94,11 @@ export class Machine {
 }
 
 /** The machine that this process runs on. */
-export function thisMachine(environment: NodeJS.ProcessEnv, onnxRuntimeVersion: string | null): Machine {
+export function thisMachine(environment: NodeJS.ProcessEnv, onnxRuntimeVersion: string | null, npu: MachineNpu = OWN_CARDS): Machine {
   const { username, uid } = userInfo()
   return new Machine({
     root: '/', environment, homeDirectory: homedir(), userName: username, userId: uid, groupIds: process.getgroups?.() ?? [],
-    architecture: process.arch === 'arm64' ? 'aarch64' : 'x86_64', onnxRuntimeVersion, run: runTool,
+    architecture: process.arch === 'arm64' ? 'aarch64' : 'x86_64', onnxRuntimeVersion, run: runTool, npu,
     canReadAndWrite: (path) => access(path, constants.R_OK | constants.W_OK).then(() => true, () => false),
     fileSystemBytes: (path) => statfs(path).then(({ blocks, bsize }) => blocks * bsize, () => null),
   })
