@@ -2,7 +2,7 @@
 //   server    dist/server    npu-console.mjs, server-entry.mjs (utility process), one .mjs per worker, .proto files, sample assets
 //   electron  dist/electron  main.cjs, preload.cjs
 //   renderer  dist/renderer  the console window, by vite
-//   native    dist/native    addon.node, libtritonserver.so, simulated-cann/, by cmake
+//   native    dist/native    addon.node, libtritonserver.so, backends/<name>/libtriton_<name>.so, simulated-cann/, by cmake
 // With --if-stale a target whose sources did not change since its last build is left alone, so that a second start is quick.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -98,6 +98,9 @@ async function buildNative(outdir) {
   cpSync(join(build, 'triton/libtritonserver.so'), join(outdir, 'libtritonserver.so'))
   // For --npu=simulated; its libraries have CANN's names, so they lie apart from everything that a loader searches.
   cpSync(join(build, 'simulator/cann'), join(outdir, 'simulated-cann'), { recursive: true })
+  for (const library of readdirSync(join(build, 'backends'), { recursive: true }).filter((file) => /^(\w+)\/libtriton_\1\.so$/.test(file))) {
+    cpSync(join(build, 'backends', library), join(outdir, 'backends', library))
+  }
   return [join(root, 'node_modules/node-addon-api/napi.h'), join(root, 'node_modules/node-api-headers/index.js')]
 }
 

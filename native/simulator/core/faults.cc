@@ -3,7 +3,6 @@
 #include <map>
 
 #include "acl/acl_mdl.h"
-#include "core/json.h"
 
 namespace simulator {
 

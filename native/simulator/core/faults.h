@@ -6,10 +6,11 @@
 #include <string>
 
 #include "core/stream.h"
+#include "shared/json.h"
 
 namespace simulator {
 
-class Json;
+using npu_console::Json;
 
 enum class FaultKind { OutOfMemory, CardLost, Ecc, TaskTimeout, Hang, Permission, OperatorException };
 

@@ -3,11 +3,13 @@
 #include <cstdlib>
 
 #include "core/errors.h"
-#include "core/json.h"
 #include "core/shared_state.h"
 #include "core/thread_state.h"
+#include "shared/json.h"
 
 namespace simulator {
+
+using npu_console::Json;
 
 namespace {
 

@@ -8,8 +8,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "core/json.h"
-
 namespace simulator {
 
 namespace {

@@ -36,6 +36,16 @@ Request& Request::Input(const char* name, std::vector<std::vector<std::int32_t>>
   return *this;
 }
 
+Request& Request::Raw(const char* name, TRITONSERVER_DataType datatype, std::vector<std::int64_t> shape, std::string bytes) {
+  Tensor& tensor = tensors_.emplace_back();
+  tensor.name = name;
+  tensor.bytes = std::move(bytes);
+  tensor.shape = std::move(shape);
+  tensor.buffers.push_back({tensor.bytes.data(), tensor.bytes.size()});
+  inputs_.push_back({tensor.name.c_str(), datatype, tensor.shape.data(), static_cast<std::uint32_t>(tensor.shape.size()), tensor.buffers.data(), 1});
+  return *this;
+}
+
 Request& Request::Text(const char* name, const char* value) {
   parameters_.push_back({name, TRITONSERVER_PARAMETER_STRING, value, std::strlen(value), 0, false, 0});
   return *this;
@@ -193,11 +203,22 @@ std::vector<std::int32_t> Numbers(const TritonHostTensor& tensor) {
   return numbers;
 }
 
-std::vector<std::int32_t> Numbers(const TritonHostEvent& event, const std::string& name) {
+namespace {
+
+const TritonHostTensor& Tensor(const TritonHostEvent& event, const std::string& name) {
   for (std::uint32_t index = 0; index < event.tensor_count; ++index) {
-    if (event.tensors[index].name == name) return Numbers(event.tensors[index]);
+    if (event.tensors[index].name == name) return event.tensors[index];
   }
   throw std::runtime_error("no tensor " + name + (event.has_error ? std::string(", but the error ") + event.error_message : ""));
+}
+
+}  // namespace
+
+std::vector<std::int32_t> Numbers(const TritonHostEvent& event, const std::string& name) { return Numbers(Tensor(event, name)); }
+
+std::string Bytes(const TritonHostEvent& event, const std::string& name) {
+  const TritonHostTensor& tensor = Tensor(event, name);
+  return tensor.buffer_count == 0 ? "" : std::string(static_cast<const char*>(tensor.buffers[0].data), tensor.buffers[0].byte_size);
 }
 
 std::string Text(const TritonHostEvent& event, const std::string& name) {

@@ -33,6 +33,8 @@ struct Request {
   Request& Id(const char* id);
   // Each piece becomes one buffer.
   Request& Input(const char* name, std::vector<std::vector<std::int32_t>> pieces);
+  // One buffer of any type.
+  Request& Raw(const char* name, TRITONSERVER_DataType datatype, std::vector<std::int64_t> shape, std::string bytes);
   Request& Text(const char* name, const char* value);
   Request& Int(const char* name, std::int64_t value);
   Request& Do(const char* what) { return Text("do", what); }
@@ -45,6 +47,7 @@ struct Request {
   struct Tensor {
     std::string name;
     std::vector<std::vector<std::int32_t>> pieces;
+    std::string bytes;
     std::vector<std::int64_t> shape;
     std::vector<TritonHostBuffer> buffers;
   };
@@ -100,6 +103,8 @@ class Rig {
 std::vector<std::int32_t> Numbers(const TritonHostTensor& tensor);
 // The event's output of that name; fails where it has none.
 std::vector<std::int32_t> Numbers(const TritonHostEvent& event, const std::string& name);
+// The bytes of the event's output of that name.
+std::string Bytes(const TritonHostEvent& event, const std::string& name);
 // The event's parameter as text; "<none>".
 std::string Text(const TritonHostEvent& event, const std::string& name);
 

@@ -1,0 +1,74 @@
+// What the entry points of our backends have in common: the version check, the objects behind the server's state pointers, facts of an instance.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "common/batch.h"
+#include "common/error.h"
+#include "common/model_config.h"
+#include "common/options.h"
+
+namespace npu_console::kit {
+
+// @throws Error UNSUPPORTED where the server's API is older than what this was built for
+void CheckApiVersion();
+
+// The object that SetState stored; null before.
+template <class State>
+State* StateOf(TRITONBACKEND_Backend* backend) {
+  void* state = nullptr;
+  Must(TRITONBACKEND_BackendState(backend, &state));
+  return static_cast<State*>(state);
+}
+template <class State>
+State* StateOf(TRITONBACKEND_Model* model) {
+  void* state = nullptr;
+  Must(TRITONBACKEND_ModelState(model, &state));
+  return static_cast<State*>(state);
+}
+template <class State>
+State* StateOf(TRITONBACKEND_ModelInstance* instance) {
+  void* state = nullptr;
+  Must(TRITONBACKEND_ModelInstanceState(instance, &state));
+  return static_cast<State*>(state);
+}
+
+// The object belongs to the server's until the matching finalize deletes it.
+template <class State>
+void SetState(TRITONBACKEND_Backend* backend, std::unique_ptr<State> state) {
+  Must(TRITONBACKEND_BackendSetState(backend, state.get()));
+  state.release();
+}
+template <class State>
+void SetState(TRITONBACKEND_Model* model, std::unique_ptr<State> state) {
+  Must(TRITONBACKEND_ModelSetState(model, state.get()));
+  state.release();
+}
+template <class State>
+void SetState(TRITONBACKEND_ModelInstance* instance, std::unique_ptr<State> state) {
+  Must(TRITONBACKEND_ModelInstanceSetState(instance, state.get()));
+  state.release();
+}
+
+// Deletes the object behind a handle and clears the pointer: the body of a finalize.
+template <class State, class Handle>
+void DeleteState(Handle* handle) {
+  std::unique_ptr<State> state(StateOf<State>(handle));
+  SetState(handle, std::unique_ptr<State>());
+}
+
+TRITONBACKEND_Backend* BackendOf(TRITONBACKEND_Model* model);
+TRITONBACKEND_Model* ModelOf(TRITONBACKEND_ModelInstance* instance);
+
+struct InstanceFacts {
+  std::string name;
+  TRITONSERVER_InstanceGroupKind kind = TRITONSERVER_INSTANCEGROUPKIND_AUTO;
+  std::int32_t device_id = 0;
+  bool is_passive = false;
+  // {"<policy>":{...}}; null where there is none.
+  Json host_policy;
+};
+InstanceFacts ReadInstance(TRITONBACKEND_ModelInstance* instance);
+
+}  // namespace npu_console::kit
