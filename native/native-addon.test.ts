@@ -33,6 +33,15 @@ describe('native addon', () => {
     }
   })
 
+  it('says what is missing where there is no DCMI', async () => {
+    const { error, values } = await new Promise<{ error: (Error & { dcmiCode: number }) | null; values: unknown }>((resolve) => {
+      loadedAddon().readDcmi('/nowhere', (...[error, values]) => { resolve({ error, values }) })
+    })
+    expect(values).toBeNull()
+    expect(error?.message).toMatch(/DCMI cannot be opened\. Tried: \/nowhere\/libdcmi\.so/)
+    expect(error?.dcmiCode).toBe(0)
+  })
+
   it('counts the processor time of the calling thread only', async () => {
     const main = loadedAddon()
     const worker = await namedWorker('busy')

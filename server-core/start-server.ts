@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { availableParallelism, homedir, totalmem } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import packageDescription from '../package.json' with { type: 'json' }
 import { BackendRegistry, builtInBackends } from './backends/backend-registry.ts'
+import { NATIVE_ADDON_PATH, nativeAddon } from './backends/native-addon.ts'
 import { onnxRuntimeVersion } from './backends/onnxruntime/onnxruntime-backend.ts'
 import { systemClock } from './clock.ts'
 import type { ListeningAddress, ServerStatus } from './contract/console-api.ts'
@@ -20,8 +21,10 @@ import { ServerError, toServerError } from './server-error.ts'
 import { npuSimulation } from './simulated-npu/npu-simulation.ts'
 import { SETTINGS_VARIABLE, SimulatedNpu } from './simulated-npu/simulated-npu.ts'
 import { textTable } from './text-table.ts'
+import { findDcmi } from './telemetry/dcmi-source.ts'
 import { Devices } from './telemetry/devices.ts'
 import { thisMachine } from './telemetry/doctor/machine.ts'
+import type { NpuTelemetrySource } from './telemetry/npu-telemetry-source.ts'
 import { TritonInferenceServer } from './triton-inference-server.ts'
 
 export interface RunningServer {
@@ -63,8 +66,10 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
   const simulation = npuSimulation(simulated, options.npuSimulatedCards, logs.logger('simulated-npu'))
   const registry = new BackendRegistry(builtInBackends(logs), simulated === null ? options : { ...options, backendConfig: withSimulatedCann(options.backendConfig, simulated) }, logs)
   const devices: Devices = new Devices({
-    clock: systemClock, logs, machine: thisMachine(simulated?.environment ?? process.env, onnxRuntimeVersion(), { source: options.npu, simulatedCann: simulated?.cann.directory ?? null }),
-    processId: process.pid, modelSummaries: () => server.modelSummaries(),
+    clock: systemClock, logs, machine: thisMachine(simulated?.environment ?? process.env, onnxRuntimeVersion(), {
+      npu: { source: options.npu, simulatedCann: simulated?.cann.directory ?? null }, nativeDirectory: dirname(NATIVE_ADDON_PATH),
+    }),
+    processId: process.pid, modelSummaries: () => server.modelSummaries(), findDcmi: dcmiFinder(simulated, logs.logger('npu-telemetry')),
   })
   const server: TritonInferenceServer = new TritonInferenceServer({ options, registry, clock: systemClock, logs, npus: () => devices.samples() })
   server.subscribe({ modelChanged: (summary) => { devices.modelChanged(summary) } })
@@ -164,6 +169,15 @@ async function startSimulatedNpu({ npuSimulatedCards, npuSimulatedTimeScale }: S
 async function stopSimulatedNpu(simulated: SimulatedNpu): Promise<void> {
   if (process.env[SETTINGS_VARIABLE] === simulated.settingsPath) Reflect.deleteProperty(process.env, SETTINGS_VARIABLE)
   await simulated.stop()
+}
+
+/** The driver's library, where the native addon is there to open it. */
+function dcmiFinder(simulated: SimulatedNpu | null, log: Logger): () => Promise<NpuTelemetrySource | null> {
+  return async () => {
+    const native = nativeAddon()
+    if (!native.ok) return null
+    return findDcmi({ readDcmi: native.addon.readDcmi.bind(native.addon), directory: simulated?.cann.libraryDirectory ?? '', clock: systemClock }, log)
+  }
 }
 
 function withSimulatedCann(backendConfig: ServerOptions['backendConfig'], { cann }: SimulatedNpu): ServerOptions['backendConfig'] {

@@ -2,6 +2,7 @@
 // speak Node-API. State belongs to the JavaScript environment: main thread and every worker load the addon on their own.
 #include <napi.h>
 
+#include "dcmi.h"
 #include "process_exit.h"
 #include "thread_info.h"
 
@@ -34,6 +35,7 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("nameCurrentThread", Napi::Function::New(env, NameCurrentThreadCall, "nameCurrentThread"));
   exports.Set("currentThreadCpuNanoseconds", Napi::Function::New(env, CurrentThreadCpuNanosecondsCall, "currentThreadCpuNanoseconds"));
   exports.Set("exitAtOnce", Napi::Function::New(env, ExitAtOnceCall, "exitAtOnce"));
+  ExportDcmi(env, exports);
   return exports;
 }
 

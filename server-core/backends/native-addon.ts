@@ -6,6 +6,37 @@ import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 
+/** One chip as DCMI tells of it, in the units of the names; null: not told. */
+export interface DcmiChipValues {
+  readonly card: number
+  /** Place on the card. */
+  readonly chip: number
+  readonly logicalId: number | null
+  readonly name: string | null
+  readonly busId: string | null
+  /** 0 in order, 1 minor, 2 major, 3 critical. */
+  readonly health: number | null
+  readonly powerWatts: number | null
+  readonly temperatureCelsius: number | null
+  readonly aiCorePercent: number | null
+  readonly vectorCorePercent: number | null
+  readonly cubeCorePercent: number | null
+  readonly memoryUsedBytes: number | null
+  readonly memoryTotalBytes: number | null
+  readonly errorCodes: readonly number[] | null
+  readonly processes: readonly { readonly processId: number; readonly memoryBytes: number }[] | null
+}
+
+export interface DcmiValues {
+  /** '' : not told. */
+  readonly driverVersion: string
+  readonly isSimulated: boolean
+  /** In the driver's order. */
+  readonly chips: readonly DcmiChipValues[]
+}
+
+export type DcmiCallback = (...result: [error: Error & { readonly dcmiCode: number }, values: null] | [error: null, values: DcmiValues]) => void
+
 export interface NativeAddon {
   /** Names the calling thread as `top -H` shows it; the kernel keeps 15 bytes, longer names are cut. */
   nameCurrentThread(name: string): void
@@ -13,6 +44,11 @@ export interface NativeAddon {
   currentThreadCpuNanoseconds(): number
   /** Ends the process without waiting for its threads. */
   exitAtOnce(code: number): void
+  /**
+   * Asks all chips on a thread of its own, and opens libdcmi.so for that (`directory` '' : where the loader and the driver's installer have it). Calls back
+   * once, or never where a card hangs. Not to be called again before.
+   */
+  readDcmi(directory: string, callback: DcmiCallback): void
 }
 
 export type NativeAddonResult =

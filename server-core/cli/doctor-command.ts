@@ -1,13 +1,16 @@
 /** `npu-console doctor`: what this machine lacks to serve from an NPU, and the exact repair. Needs no server. */
 import { parseArgs } from 'node:util'
-import type { DeviceCard, DoctorReport, DoctorVerdict } from '../contract/devices.ts'
+import { NPU_SOURCES, type DeviceCard, type DoctorReport, type DoctorVerdict, type NpuSource } from '../contract/devices.ts'
 import type { LocalizedText } from '../contract/config-language.ts'
+import { DEFAULT_SERVER_OPTIONS } from '../options.ts'
+import { ServerError } from '../server-error.ts'
+import { SimulatedNpu } from '../simulated-npu/simulated-npu.ts'
 import { runDoctor } from '../telemetry/doctor/doctor.ts'
-import type { Machine } from '../telemetry/doctor/machine.ts'
+import { Machine } from '../telemetry/doctor/machine.ts'
 import { textTable } from '../text-table.ts'
 import { languageOf, UsageError, type CommandOutput } from './config-command.ts'
 
-export const DOCTOR_USAGE = `  doctor [--json] [--language=en|zh-CN]
+export const DOCTOR_USAGE = `  doctor [--json] [--language=en|zh-CN] [--npu=auto|simulated|off] [--npu-simulated-cards=<profile>,...]
            examine this machine: driver, firmware, CANN, Python, permissions, memory; each with verdict and repair
            Exit code: 0 no problem, 1 problems found, 2 wrong usage.
 `
@@ -20,22 +23,42 @@ const FIX: LocalizedText = { en: 'Fix', 'zh-CN': '修复' }
 /** @returns the exit code */
 export async function doctorCommand(args: readonly string[], machine: Machine, { print, printError }: CommandOutput): Promise<number> {
   try {
-    const { json, language } = parse(args)
+    const { json, language, npu, cards } = parse(args)
     const chosen = languageOf(language, machine.environment)
-    const report = await runDoctor(machine)
+    const report = await examine(machine, npu, cards)
     print(json ? JSON.stringify(report, null, 2) : printReport(report, chosen))
     return report.checks.some(({ verdict }) => verdict === 'problem') ? 1 : 0
   } catch (error) {
-    if (!(error instanceof UsageError)) throw error
-    printError(`npu-console doctor: ${error.message}\n${DOCTOR_USAGE}`)
+    if (!(error instanceof UsageError || error instanceof ServerError)) throw error
+    printError(`npu-console doctor: ${error.message}${error instanceof UsageError ? `\n${DOCTOR_USAGE}` : ''}`)
     return 2
   }
 }
 
-function parse(args: readonly string[]): { readonly json: boolean; readonly language: string | undefined } {
+/** As a server with these flags would find the machine. */
+async function examine(machine: Machine, npu: NpuSource, cards: readonly string[]): Promise<DoctorReport> {
+  if (npu !== 'simulated') return runDoctor(new Machine({ ...machine.options, npu: { source: npu, simulatedCann: null } }))
+  const simulated = await SimulatedNpu.start({ cards, timeScale: 1, environment: machine.environment })
   try {
-    const { values } = parseArgs({ args: [...args], options: { json: { type: 'boolean' }, language: { type: 'string' } } })
-    return { json: values.json === true, language: values.language }
+    return await runDoctor(new Machine({ ...machine.options, environment: simulated.environment, npu: { source: npu, simulatedCann: simulated.cann.directory } }))
+  } finally {
+    await simulated.stop()
+  }
+}
+
+interface DoctorArguments {
+  readonly json: boolean
+  readonly language: string | undefined
+  readonly npu: NpuSource
+  readonly cards: readonly string[]
+}
+
+function parse(args: readonly string[]): DoctorArguments {
+  try {
+    const { values } = parseArgs({ args: [...args], options: { json: { type: 'boolean' }, language: { type: 'string' }, npu: { type: 'string' }, 'npu-simulated-cards': { type: 'string' } } })
+    const npu = NPU_SOURCES.find((source) => source === (values.npu ?? 'auto'))
+    if (npu === undefined) throw new UsageError(`--npu is one of ${NPU_SOURCES.join(', ')}`)
+    return { json: values.json === true, language: values.language, npu, cards: values['npu-simulated-cards']?.split(',') ?? DEFAULT_SERVER_OPTIONS.npuSimulatedCards }
   } catch (cause) {
     throw new UsageError(cause instanceof Error ? cause.message : String(cause), { cause })
   }

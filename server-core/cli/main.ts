@@ -1,4 +1,6 @@
 /** The command `npu-console`. */
+import { dirname } from 'node:path'
+import { NATIVE_ADDON_PATH } from '../backends/native-addon.ts'
 import { toServerError } from '../server-error.ts'
 import { onnxRuntimeVersion } from '../backends/onnxruntime/onnxruntime-backend.ts'
 import { thisMachine } from '../telemetry/doctor/machine.ts'
@@ -48,7 +50,7 @@ async function main(args: readonly string[]): Promise<number> {
     }
   }
   if (command === 'config') return configCommand(rest, process.env, TERMINAL)
-  if (command === 'doctor') return doctorCommand(rest, thisMachine(process.env, onnxRuntimeVersion()), TERMINAL)
+  if (command === 'doctor') return doctorCommand(rest, thisMachine(process.env, onnxRuntimeVersion(), { nativeDirectory: dirname(NATIVE_ADDON_PATH) }), TERMINAL)
   if (command !== 'serve') {
     if (command === '--help' || command === '-h' || command === 'help') return help(USAGE)
     process.stderr.write(command === undefined ? USAGE : `unknown command '${command}'\n${USAGE}`)

@@ -1,5 +1,6 @@
 /** The cards of the machine as the console shows them, and the Doctor's findings. */
 import type { LocalizedText } from './config-language.ts'
+import type { ServerRestart } from './console-api.ts'
 
 /** `--npu`: the cards of this machine, simulated ones, or none at all. */
 export const NPU_SOURCES = ['auto', 'simulated', 'off'] as const
@@ -129,7 +130,7 @@ export type DoctorVerdict = 'ok' | 'warning' | 'problem' | 'unknown'
 
 export type DoctorCheckId =
   | 'npu' | 'driver' | 'firmware' | 'npu-smi' | 'cards' | 'device-nodes' | 'cann' | 'environment' | 'visible-devices'
-  | 'python' | 'shared-memory' | 'compiler' | 'onnxruntime'
+  | 'python' | 'shared-memory' | 'compiler' | 'native' | 'onnxruntime'
 
 export interface DoctorCheck {
   readonly id: DoctorCheckId
@@ -146,6 +147,8 @@ export interface DoctorFix {
   readonly text: LocalizedText
   /** To be typed in a shell; null: it is no command. */
   readonly command: string | null
+  /** What `server.restart` can do about it, where the engine can be restarted: the "Apply" of this fix. Null: nothing. */
+  readonly restart: ServerRestart | null
 }
 
 export interface DoctorReport {

@@ -1,5 +1,11 @@
 import { existsSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { NATIVE_ADDON_PATH } from '../backends/native-addon.ts'
+import { onnxRuntimeVersion } from '../backends/onnxruntime/onnxruntime-backend.ts'
+import { doctorCommand } from '../cli/doctor-command.ts'
+import type { DoctorReport } from '../contract/devices.ts'
+import { thisMachine } from '../telemetry/doctor/machine.ts'
 import { HttpClient } from '../testing/http-client.ts'
 import { startServerProcess } from '../testing/server-process.ts'
 import { identityConfig, TemporaryRepository } from '../testing/temporary-repository.ts'
@@ -14,6 +20,7 @@ describe('npu-console serve --npu=simulated', () => {
     await expect.poll(async () => (await metrics.send({ path: '/metrics' })).text, { timeout: 20_000 }).toContain('machine_npu_nums{simulated="true"} 3')
     expect(server.output()).toContain('the cards are simulated')
     expect(server.output()).toMatch(/cards found.*simulated=true|simulated.*cards found/)
+    expect(server.output()).toContain('source="dcmi"')
     const settings = /"?settings"?[=:]"?([^\s",]+)/.exec(server.output())?.[1] ?? ''
     expect(existsSync(settings)).toBe(true)
 
@@ -40,6 +47,21 @@ describe('npu-console serve --npu=simulated', () => {
   it('does not start with cards that cannot be simulated', async () => {
     await using repository = await TemporaryRepository.create(MODEL)
     await expect(disposable([`--model-repository=${repository.path}`, '--npu=simulated', '--npu-simulated-cards=42'])).rejects.toThrow("'42' cannot be simulated. Choose from 310P3,")
+  })
+})
+
+describe('npu-console doctor --npu=simulated', () => {
+  it('examines every item, each headline labelled, and finds nothing to repair in the simulator', async () => {
+    const output: string[] = []
+    const machine = thisMachine(process.env, onnxRuntimeVersion(), { nativeDirectory: dirname(NATIVE_ADDON_PATH) })
+    await doctorCommand(['--json', '--npu=simulated', '--npu-simulated-cards=310P3-duo,910B3'], machine, { print: (text) => { output.push(text) }, printError: (text) => { output.push(text) } })
+    const report = JSON.parse(output.join('')) as DoctorReport
+    expect(report.devices.map(({ slot, chipIndex, logicalId, chip }) => [slot, chipIndex, logicalId, chip])).toEqual([[0, 0, 0, '310P3'], [0, 1, 1, '310P3'], [1, 0, 2, '910B3']])
+    const ofNpu = report.checks.filter(({ id }) => ['npu', 'driver', 'firmware', 'npu-smi', 'cards', 'device-nodes', 'cann', 'environment', 'visible-devices'].includes(id))
+    expect(ofNpu.map(({ verdict }) => verdict)).toEqual(ofNpu.map(() => 'ok'))
+    expect(ofNpu).toHaveLength(9)
+    for (const { id, title, detail } of ofNpu.filter(({ id }) => id !== 'visible-devices')) expect(`${title.en} ${detail.en}`, id).toMatch(/simulated/i)
+    expect(ofNpu.find(({ id }) => id === 'npu')?.fix?.restart).toEqual({ npuSource: 'auto' })
   })
 })
 

@@ -1,4 +1,5 @@
 import type { LocalizedText } from '../../contract/config-language.ts'
+import type { ServerRestart } from '../../contract/console-api.ts'
 import type { DoctorCheck, DoctorCheckId, DoctorFix, DoctorVerdict } from '../../contract/devices.ts'
 
 /** Both languages side by side, Chinese second. */
@@ -10,7 +11,7 @@ export function check(id: DoctorCheckId, verdict: DoctorVerdict, title: Localize
   return { id, verdict, title, detail, fix }
 }
 
-/** `command` null: it is nothing to type. */
-export function fix(en: string, zh: string, command: string | null = null): DoctorFix {
-  return { text: text(en, zh), command }
+/** @param command null: it is nothing to type. @param restart what a restart of the engine does about it */
+export function fix(en: string, zh: string, command: string | null = null, restart: ServerRestart | null = null): DoctorFix {
+  return { text: text(en, zh), command, restart }
 }

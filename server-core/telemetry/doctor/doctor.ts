@@ -7,6 +7,7 @@ import { findCann } from './cann-installation.ts'
 import { check, text } from './check-result.ts'
 import { checkDeviceNodes, checkDriver, checkFirmware, checkNpuSmi, findNpuTraces, hasNpu, type NpuTraces } from './hardware-checks.ts'
 import type { Machine } from './machine.ts'
+import { checkNativeParts, checkSimulatedNpu, npuIsOff } from './simulated-checks.ts'
 import { checkCann, checkCompiler, checkEnvironment, checkOnnxRuntime, checkPython, checkSharedMemory, checkVisibleDevices } from './software-checks.ts'
 
 const ORDER: readonly DoctorVerdict[] = ['problem', 'warning', 'unknown', 'ok']
@@ -20,16 +21,34 @@ const NO_NPU = text(
 export async function runDoctor(machine: Machine, now: () => number = Date.now): Promise<DoctorReport> {
   const ranAt = now()
   const traces = await findNpuTraces(machine)
-  const isNpuMachine = hasNpu(traces)
-  const { checks, devices } = isNpuMachine ? await npuChecks(machine, traces) : { devices: [], checks: [check('npu', 'ok', text('No NPU', '没有 NPU'), text(
+  const { source, simulatedCann } = machine.npu
+  const isNpuMachine = source === 'auto' && hasNpu(traces)
+  const { checks, devices } = simulatedCann !== null ? await simulatedChecks(machine, simulatedCann) : source === 'off' ? { devices: [], checks: [npuIsOff()] } : isNpuMachine ? await npuChecks(machine, traces) : { devices: [], checks: [check('npu', 'ok', text('No NPU', '没有 NPU'), text(
     'Looked at: the PCI bus, /dev/davinci*, /usr/local/Ascend/driver, npu-smi.', '已查找：PCI 总线、/dev/davinci*、/usr/local/Ascend/driver、npu-smi。',
   ))] }
   const common = await Promise.all([checkPython(machine, isNpuMachine), checkSharedMemory(machine), checkCompiler(machine)])
-  const all = [...checks, ...common, checkOnnxRuntime(machine)].sort((a, b) => ORDER.indexOf(a.verdict) - ORDER.indexOf(b.verdict))
-  return { ranAt, milliseconds: now() - ranAt, hasNpu: isNpuMachine, summary: isNpuMachine ? summaryOf(all) : NO_NPU, devices, checks: all }
+  const { nativeDirectory } = machine.options
+  const native = nativeDirectory === undefined ? [] : [await checkNativeParts(machine, nativeDirectory, isNpuMachine)]
+  const all = [...checks, ...common, ...native, checkOnnxRuntime(machine)].sort((a, b) => ORDER.indexOf(a.verdict) - ORDER.indexOf(b.verdict))
+  return { ranAt, milliseconds: now() - ranAt, hasNpu: isNpuMachine, summary: isNpuMachine || simulatedCann !== null ? summaryOf(all) : source === 'off' ? NPU_IS_OFF : NO_NPU, devices, checks: all }
 }
 
-async function npuChecks(machine: Machine, traces: NpuTraces): Promise<{ readonly checks: readonly DoctorCheck[]; readonly devices: readonly DeviceCard[] }> {
+const NPU_IS_OFF = text('The NPU is switched off: models run on the CPU.', 'NPU 已关闭：模型在 CPU 上运行。')
+
+async function simulatedChecks(machine: Machine, simulatedCann: string): Promise<Findings> {
+  const { checks, chips } = await checkSimulatedNpu(machine, simulatedCann)
+  const count = chips?.length ?? null
+  return { checks: [...checks, checkVisibleDevices(machine, count)], devices: deviceCards(chips ?? [], visibleDevices(machine, count)) }
+}
+
+function visibleDevices({ environment }: Machine, count: number | null) { return readVisibleDevices(environment['ASCEND_RT_VISIBLE_DEVICES'], count) }
+
+interface Findings {
+  readonly checks: readonly DoctorCheck[]
+  readonly devices: readonly DeviceCard[]
+}
+
+async function npuChecks(machine: Machine, traces: NpuTraces): Promise<Findings> {
   const cann = await findCann(machine)
   const [driver, firmware, tool, nodes] = await Promise.all([checkDriver(machine, traces), checkFirmware(machine), checkNpuSmi(machine, traces), checkDeviceNodes(machine, traces)])
   const count = tool.chips?.length ?? (traces.nodes.length === 0 ? null : traces.nodes.length)
@@ -38,7 +57,7 @@ async function npuChecks(machine: Machine, traces: NpuTraces): Promise<{ readonl
     ...(cann === null ? [] : [await checkEnvironment(machine, cann)]),
     checkVisibleDevices(machine, count),
   ]
-  return { checks, devices: deviceCards(tool.chips ?? [], readVisibleDevices(machine.environment['ASCEND_RT_VISIBLE_DEVICES'], count)) }
+  return { checks, devices: deviceCards(tool.chips ?? [], visibleDevices(machine, count)) }
 }
 
 function summaryOf(checks: readonly DoctorCheck[]): LocalizedText {

@@ -25,6 +25,8 @@ export interface MachineOptions {
   readonly fileSystemBytes: (path: string) => Promise<number | null>
   /** Absent: its own cards, where it has some. */
   readonly npu?: MachineNpu
+  /** Where the build puts what is made from C++; absent: not looked at. */
+  readonly nativeDirectory?: string
 }
 
 /** Where the server takes its cards from. */
@@ -94,11 +96,11 @@ export class Machine {
 }
 
 /** The machine that this process runs on. */
-export function thisMachine(environment: NodeJS.ProcessEnv, onnxRuntimeVersion: string | null, npu: MachineNpu = OWN_CARDS): Machine {
+export function thisMachine(environment: NodeJS.ProcessEnv, onnxRuntimeVersion: string | null, more: Pick<MachineOptions, 'npu' | 'nativeDirectory'> = {}): Machine {
   const { username, uid } = userInfo()
   return new Machine({
     root: '/', environment, homeDirectory: homedir(), userName: username, userId: uid, groupIds: process.getgroups?.() ?? [],
-    architecture: process.arch === 'arm64' ? 'aarch64' : 'x86_64', onnxRuntimeVersion, run: runTool, npu,
+    architecture: process.arch === 'arm64' ? 'aarch64' : 'x86_64', onnxRuntimeVersion, run: runTool, ...more,
     canReadAndWrite: (path) => access(path, constants.R_OK | constants.W_OK).then(() => true, () => false),
     fileSystemBytes: (path) => statfs(path).then(({ blocks, bsize }) => blocks * bsize, () => null),
   })

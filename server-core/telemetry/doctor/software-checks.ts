@@ -44,7 +44,7 @@ export async function checkEnvironment(machine: Machine, cann: CannInstallation)
   const names = Object.keys(variables).sort().join(', ')
   return check('environment', 'problem', text('CANN environment is not set', 'CANN 环境变量未设置'), text(
     `Not set in this process: ${lacks}. ${cann.setEnvPath} was read and would set: ${names}.`, `本进程未设置：${lacks}。已读取 ${cann.setEnvPath}，它会设置：${names}。`,
-  ), fix('Let the engine start with it: it reads the file itself, nothing else changes.', '让引擎带着它启动：引擎自行读取该文件，不改动其他内容。', `npu-console serve --cann-set-env=${cann.setEnvPath}`))
+  ), fix('Let the engine start with it: it reads the file itself, nothing else changes.', '让引擎带着它启动：引擎自行读取该文件，不改动其他内容。', `npu-console serve --cann-set-env=${cann.setEnvPath}`, { cannSetEnv: cann.setEnvPath }))
 }
 
 export function checkVisibleDevices(machine: Machine, count: number | null): DoctorCheck {
