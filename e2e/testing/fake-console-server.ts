@@ -35,7 +35,7 @@ function summary(name: string, state: ModelReadyState, backend: string, extra: P
   return {
     name, repositoryPath: '/data/edge-ocr', backend, platform: '', state, reason,
     versions: [{ version: '1', state, reason, files: [{ path: '1/model.onnx', byteSize: 10_857_958, modifiedAt: startedAt }], changedAt: startedAt, instances: [] }],
-    instanceCount: isUp ? 2 : null, runsOn: isUp ? 'CPU' : null, changedAt: state === 'UNKNOWN' ? 0 : Date.now() - 60_000 * (name.length + 1), stage: null, lastLoad: null, traffic: null, maxBatchSize: 8, ...extra,
+    instanceCount: isUp ? 2 : null, runsOn: isUp ? 'CPU' : null, isSimulated: false, degraded: null, changedAt: state === 'UNKNOWN' ? 0 : Date.now() - 60_000 * (name.length + 1), stage: null, lastLoad: null, traffic: null, maxBatchSize: 8, ...extra,
   }
 }
 

@@ -7,7 +7,7 @@ export function modelSummary(name: string, part: Partial<ModelSummary> = {}): Mo
   const state = part.state ?? 'UNKNOWN'
   return {
     name, repositoryPath: '/models', backend: 'onnxruntime', platform: '', state, reason: part.reason ?? '',
-    versions: [versionSummary('1', { state, reason: part.reason ?? '' })], instanceCount: state === 'READY' ? 1 : null, runsOn: state === 'READY' ? 'CPU' : null, changedAt: 1000, stage: null, lastLoad: null, traffic: null, maxBatchSize: 4, ...part,
+    versions: [versionSummary('1', { state, reason: part.reason ?? '' })], instanceCount: state === 'READY' ? 1 : null, runsOn: state === 'READY' ? 'CPU' : null, isSimulated: false, degraded: null, changedAt: 1000, stage: null, lastLoad: null, traffic: null, maxBatchSize: 4, ...part,
   }
 }
 

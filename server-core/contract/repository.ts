@@ -25,6 +25,28 @@ export interface ModelFile {
 
 export type ModelInstanceState = 'STARTING' | 'READY' | 'RESTARTING' | 'FAILED' | 'STOPPED'
 
+/**
+ * What an instance says it runs on. Backends tell it, as JSON through `NPUCONSOLE_ModelInstanceReport`; what they do not know is absent.
+ */
+export interface ModelInstanceReport {
+  readonly runs_on?: 'npu' | 'cpu'
+  /** The NPU is a simulated one. */
+  readonly simulated?: boolean
+  /** Logical id of the device. */
+  readonly device?: number
+  /** "Ascend310P3" */
+  readonly chip?: string
+  readonly precision?: string
+  readonly graph?: 'static' | 'dynamic' | 'gears'
+  readonly gears?: readonly string[]
+  readonly streams?: number
+  readonly weight_bytes?: number
+  readonly workspace_bytes?: number
+  readonly notes?: readonly string[]
+  /** Why it runs on the CPU though an NPU was asked for. */
+  readonly fallback_reason?: string
+}
+
 export interface ModelInstanceSummary {
   /** `<group>_<index>` */
   readonly name: string
@@ -37,6 +59,8 @@ export interface ModelInstanceSummary {
   readonly reason: string
   /** While RESTARTING: which of the attempts comes next or is under way. Null otherwise. */
   readonly restart: InstanceRestart | null
+  /** What it runs on, as its backend says; absent: the backend does not say. */
+  readonly report?: ModelInstanceReport
 }
 
 export interface InstanceRestart {
@@ -107,6 +131,13 @@ export interface ModelLoadReport {
   }[]
 }
 
+export interface ModelDegradation {
+  /** 'NPU 1', or 'NPU' where any would do. */
+  readonly wanted: string
+  /** Why it was not to be had. */
+  readonly reason: string
+}
+
 /** One row of the console's model table. */
 export interface ModelSummary {
   readonly name: string
@@ -119,8 +150,12 @@ export interface ModelSummary {
   readonly versions: readonly ModelVersionSummary[]
   /** Executing model instances; null while unknown (not loaded). */
   readonly instanceCount: number | null
-  /** e.g. 'CPU'; null while not loaded. */
+  /** Where its instances compute, each place once: 'CPU', 'NPU 0, 1', 'NPU 0 + CPU'; null while not loaded, and of an ensemble. */
   readonly runsOn: string | null
+  /** Some of it runs on a simulated NPU. */
+  readonly isSimulated: boolean
+  /** It asked for an NPU, and (some of) it runs on the CPU; null: it runs where it was asked to. */
+  readonly degraded: ModelDegradation | null
   /** Milliseconds since the epoch of the last state change. */
   readonly changedAt: number
   /** What the load is doing now: the stage that was begun last. null: no load goes on. */

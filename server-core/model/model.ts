@@ -25,6 +25,7 @@ import { expandGroups, resolveHostPolicies, type WantedInstance } from './instan
 import { ModelInstance } from './model-instance.ts'
 import { protocolDataType, RequestValidator, type ValidatedRequest } from './request-validation.ts'
 import { prepareSequenceWarmUp } from './sequence-inputs.ts'
+import { placementOf, type ModelPlacement } from './runs-on.ts'
 import { ResponseCounter } from './response-counter.ts'
 import type { CachedResponse, ModelResponseCache, ResponseCache } from './response-cache.ts'
 import type { WarmUpSample } from './warm-up.ts'
@@ -139,7 +140,7 @@ export class Model {
   get instanceSummaries(): readonly ModelInstanceSummary[] {
     return this.#instances.map(({ name, kind, isPassive, state, trouble, restart }) => ({ name, kind, isPassive, state, reason: trouble, restart }))
   }
-  get runsOn(): string { return 'CPU' }
+  get placement(): ModelPlacement { return placementOf(this.instanceSummaries.map(({ report }) => report ?? null)) }
 
   /** Creates the instances in the order of the config, one after another unless the backend says otherwise. On failure those already made are freed. */
   async start(steps: InstanceSteps = NO_STEPS): Promise<void> {

@@ -3,7 +3,7 @@ import type { ModelReadyState, ModelSummary } from '../contract/repository.ts'
 import { MemoryLedger } from './memory-ledger.ts'
 
 const change = (name: string, state: ModelReadyState, runsOn: string | null = 'NPU 0'): ModelSummary => ({
-  name, repositoryPath: '', backend: '', platform: '', state, reason: '', versions: [], instanceCount: 1, runsOn, changedAt: 0, stage: null, traffic: null, lastLoad: null, maxBatchSize: 0,
+  name, repositoryPath: '', backend: '', platform: '', state, reason: '', versions: [], instanceCount: 1, runsOn, isSimulated: false, degraded: null, changedAt: 0, stage: null, traffic: null, lastLoad: null, maxBatchSize: 0,
 })
 const card = (usedBytes: number, ownBytes: number | null = null) => [{ card: 0, ownBytes, usedBytes }]
 
