@@ -10,7 +10,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 
 const native = import.meta.dirname
 const BUILD_MINUTES = 15
-const GROUPS = ['Api', 'Bls', 'Containment', 'Kit', 'Lifecycle', 'Request']
+const GROUPS = ['Api', 'Bls', 'Containment', 'Kit', 'Lifecycle', 'Onnx', 'OnnxLibrary', 'Request']
 const FIXTURES = ['minimal', 'batching', 'decoupled', 'bls']
 
 /** Every function of the headers with the tier of real backends that need it. */

@@ -274,6 +274,8 @@ void Batch::DropResponses() {
     LogRefusal("a response could not be taken back", TRITONBACKEND_ResponseDelete(member.response));
     member.response = nullptr;
   }
+  // States that are not updated go with their requests.
+  states_.clear();
 }
 
 void* Batch::OutputBuffer(std::size_t member, const std::string& name, TRITONSERVER_DataType datatype, const std::vector<std::int64_t>& shape, std::uint64_t byte_size) {

@@ -73,7 +73,7 @@ const TritonHostRequest& Request::Sealed() {
 
 Rig::Rig(const Options& options) {
   TritonHostOptions c{};
-  c.backend_directory = FIXTURE_BACKENDS;
+  c.backend_directory = options.backend_directory;
   c.notify = [](void* context) {
     auto* const self = static_cast<Rig*>(context);
     const std::lock_guard lock(self->mutex_);

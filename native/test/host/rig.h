@@ -60,6 +60,7 @@ struct Request {
 class Rig {
  public:
   struct Options {
+    const char* backend_directory = FIXTURE_BACKENDS;
     std::uint32_t log_levels = 0xF;
     std::uint32_t unload_report_ms = 50;
     std::uint32_t leak_grace_ms = 150;
