@@ -12,10 +12,17 @@ export async function choose(page: Page, theme: string, language: string): Promi
   await expect(page.locator('html')).toHaveAttribute('lang', language)
 }
 
-/** What is wrong with the page as it stands; all findings of a run are reported together. `isStrict`: with accessibility findings of minor impact. */
-export async function findings(page: Page, where: string, isStrict = false): Promise<string[]> {
+/** Each theme and each language once: what a journey looks through where it shows something that every-page.spec.ts, which has all six, does not. */
+export const LOOKS = [{ theme: 'dark', language: 'zh-CN' }, { theme: 'contrast', language: 'en' }, { theme: 'light', language: 'zh-CN' }, { theme: 'light', language: 'en' }] as const
+
+/**
+ * What is wrong with the page as it stands; all findings of a run are reported together. `isStrict`: with accessibility findings of minor impact;
+ * `isOtherTheme`: the same page was looked at in another theme, so that only its colours can be wrong.
+ */
+export async function findings(page: Page, where: string, { isStrict = false, isOtherTheme = false } = {}): Promise<string[]> {
   // Fluent's focus guards hand the focus on at once, so that a hidden element never holds it.
-  const { violations } = await new AxeBuilder({ page }).exclude('[data-tabster-dummy]').analyze()
+  const axe = new AxeBuilder({ page }).exclude('[data-tabster-dummy]')
+  const { violations } = await (isOtherTheme ? axe.withRules('color-contrast') : axe).analyze()
   const serious = violations.filter(({ impact }) => isStrict || impact === 'serious' || impact === 'critical')
     .map(({ id, nodes }) => `axe ${id}: ${nodes.map((node) => `${node.target.join(' ')} (${node.failureSummary?.split('\n')[1]?.trim() ?? ''})`).join(', ')}`)
   const text = await page.locator('body').innerText()

@@ -1,6 +1,8 @@
 /**
- * One suite, three projects with the same journeys: `browser` (the console served by npu-console), `desktop` (the real main process and preload
- * on the stand-in executable), `desktop-real` (a real Electron, only when ELECTRON_E2E_PATH names one).
+ * One suite, three projects: `browser` (the console served by npu-console), `desktop` (the real main process and preload on the stand-in
+ * executable), `desktop-real` (a real Electron, only when ELECTRON_E2E_PATH names one). A journey runs in all of them unless its tag says
+ * otherwise: `@browser-only` starts a server of its own, `@desktop-only` needs the shell, and `@either-host` is about what the window and the server
+ * do in the same way wherever the window is: once, in the browser, is enough; a real Electron has it too.
  */
 import { defineConfig } from '@playwright/test'
 import type { ConsoleOptions } from './console-fixture.ts'
@@ -23,7 +25,7 @@ export default defineConfig<ConsoleOptions>({
   reporter: [['list'], ['json', { outputFile: process.env['PLAYWRIGHT_JSON_OUTPUT_FILE'] ?? '../test-results/e2e.json' }]],
   projects: [
     { name: 'browser', use: { host: 'browser' }, grepInvert: /@desktop-only/ },
-    { name: 'desktop', use: { host: 'desktop' }, grepInvert: /@browser-only/, testMatch: ['journeys/*.spec.ts', 'desktop-shell.spec.ts'] },
+    { name: 'desktop', use: { host: 'desktop' }, grepInvert: /@browser-only|@either-host/, testMatch: ['journeys/*.spec.ts', 'desktop-shell.spec.ts'] },
     ...(realElectron === undefined ? [] : [{ name: 'desktop-real', use: { host: 'desktop' as const, electronPath: realElectron }, grepInvert: /@browser-only/, testMatch: ['journeys/*.spec.ts', 'desktop-shell.spec.ts'] }]),
   ],
 })

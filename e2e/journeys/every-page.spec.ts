@@ -63,13 +63,13 @@ test('every page in both languages and every theme', async ({ console: { page, h
   await page.getByTestId('load-to-test').click()
   await page.getByTestId('run').click()
   await expect(page.getByTestId('recognised-text')).toBeVisible()
-  // Something to see in tables and charts: a second model, and half a minute of traffic.
+  // Something to see in tables and charts: a second model, and traffic; half a minute of it for the documentation's pictures.
   const port = await httpPort()
   const load = await fetch(`http://127.0.0.1:${port}/v2/repository/models/silero_vad/load`, { method: 'POST' })
   expect(load.status).toBe(200)
   const traffic = steadyTraffic(port)
   try {
-    await page.waitForTimeout(30_000)
+    await page.waitForTimeout(pictured.size > 0 && process.env['UPDATE_IMAGES'] === '1' ? 30_000 : 3000)
     for (const language of LANGUAGES) {
       for (const theme of themes) {
         await choose(page, theme, language)

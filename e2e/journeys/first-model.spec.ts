@@ -5,7 +5,7 @@ import { expectedText, runPythonClient, writeSampleTensor } from './recognised-t
 
 const REQUESTS = 500
 
-test('sample repository, Load, Run: a recognised line; then a client, the charts, unload', async ({ console: { page, dataDirectory, httpPort } }) => {
+test('sample repository, Load, Run: a recognised line; then a client, the charts, unload', { tag: '@either-host' }, async ({ console: { page, dataDirectory, httpPort } }) => {
   test.setTimeout(240_000)
   await test.step('three clicks and nothing typed', async () => {
     await page.getByTestId('first-run-sample').click()

@@ -27,14 +27,14 @@ test('a dropped ONNX file is served after three clicks, typing nothing', async (
   await expect(page.getByTestId('output')).toContainText('softmax_0.tmp_0')
 })
 
-test('a file of another kind is refused with what is supported', async ({ console: { page } }) => {
+test('a file of another kind is refused with what is supported', { tag: '@either-host' }, async ({ console: { page } }) => {
   await page.getByTestId('first-run-sample').click()
   await expect(page.getByTestId('load-to-test')).toBeVisible()
   await dropFile(page, 'weights.pth', Buffer.from('no model'))
   await expect(page.getByTestId('import-dialog').or(page.getByRole('dialog'))).toContainText('Supported: .onnx')
 })
 
-test('a failed load says why, keeps the others serving, and Retry loads the repaired model', async ({ console: { page, dataDirectory, httpPort, openFolder } }) => {
+test('a failed load says why, keeps the others serving, and Retry loads the repaired model', { tag: '@either-host' }, async ({ console: { page, dataDirectory, httpPort, openFolder } }) => {
   const repository = join(dataDirectory, 'home', 'repository')
   const config = join(repository, 'direction', 'config.pbtxt')
   mkdirSync(join(repository, 'direction', '1'), { recursive: true })

@@ -23,7 +23,7 @@ function ring(page: Page) {
   })
 }
 
-test('dialogs, dock and table take the focus and give it back', async ({ console: { page }, host }) => {
+test('dialogs, dock and table take the focus and give it back', { tag: '@either-host' }, async ({ console: { page }, host }) => {
   test.setTimeout(120_000)
   const focused = page.locator(':focus')
   const press = (...keys: string[]) => keys.reduce((before, key) => before.then(() => page.keyboard.press(key)), Promise.resolve())

@@ -4,7 +4,7 @@ import { expect, openPage, test } from '../console-fixture.ts'
 /** A state change must reach the pixels within this time. */
 const PUSH_MILLISECONDS = 300
 
-test('a load started by another client shows in the window within 300 ms', async ({ console: { page, httpPort } }) => {
+test('a load started by another client shows in the window within 300 ms', { tag: '@either-host' }, async ({ console: { page, httpPort } }) => {
   await page.getByTestId('first-run-sample').click()
   await expect(page.getByTestId('load-to-test')).toBeVisible()
   const port = await httpPort()

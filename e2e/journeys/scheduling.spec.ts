@@ -10,7 +10,7 @@ import { addModel } from '../../server-core/testing/onnx-fixture.ts'
 import { identityConfig } from '../../server-core/testing/temporary-repository.ts'
 import { expect, openPage, test } from '../console-fixture.ts'
 import { PROJECT_DIRECTORY } from '../launch-desktop.ts'
-import { choose, findings } from '../page-findings.ts'
+import { choose, findings, LOOKS } from '../page-findings.ts'
 
 const IMAGES = join(PROJECT_DIRECTORY, 'test-results', 'images')
 
@@ -18,13 +18,11 @@ const IMAGES = join(PROJECT_DIRECTORY, 'test-results', 'images')
 async function everyLook(page: Page, name: string): Promise<void> {
   mkdirSync(IMAGES, { recursive: true })
   const found: string[] = []
-  for (const language of ['zh-CN', 'en'] as const) {
-    for (const theme of ['dark', 'contrast', 'light'] as const) {
-      await choose(page, theme, language)
-      await page.mouse.move(720, 890)
-      found.push(...await findings(page, `${name} ${theme} ${language}`))
-      await page.screenshot({ path: join(IMAGES, `${name}-${theme}-${language}.png`) })
-    }
+  for (const { theme, language } of LOOKS) {
+    await choose(page, theme, language)
+    await page.mouse.move(720, 890)
+    found.push(...await findings(page, `${name} ${theme} ${language}`))
+    await page.screenshot({ path: join(IMAGES, `${name}-${theme}-${language}.png`) })
   }
   expect(found).toEqual([])
 }
@@ -45,7 +43,7 @@ async function infer(port: number, model: string, inputs: readonly { name: strin
   await response.arrayBuffer()
 }
 
-test('an ensemble: what it is, its steps with their times, the last requests, and the way to a step', async ({ console: { page, httpPort } }) => {
+test('an ensemble: what it is, its steps with their times, the last requests, and the way to a step', { tag: '@either-host' }, async ({ console: { page, httpPort } }) => {
   test.setTimeout(240_000)
   await openPage(page, 'Pipelines')
   await expect(page.getByTestId('no-pipelines')).toBeVisible()
@@ -76,7 +74,7 @@ test('an ensemble: what it is, its steps with their times, the last requests, an
 test.describe('with a way to end an instance', () => {
   test.use({ serverPreload: fileURLToPath(new URL('../testing/end-instance.cjs', import.meta.url)) })
 
-  test('an instance that dies shows on its row and in a notice, and comes back', async ({ console: { page, dataDirectory, openFolder, serverProcessId } }) => {
+  test('an instance that dies shows on its row and in a notice, and comes back', { tag: '@either-host' }, async ({ console: { page, dataDirectory, openFolder, serverProcessId } }) => {
     test.setTimeout(240_000)
     await openFolder(writeRepository(dataDirectory, { 'add/1/model.onnx': addModel(2), 'add/config.pbtxt': 'max_batch_size: 4 instance_group [ { count: 2 kind: KIND_CPU }, { name: "spare" count: 1 kind: KIND_CPU passive: true } ]' }))
     await openPage(page, 'Models')
@@ -110,7 +108,7 @@ test.describe('with a way to end an instance', () => {
   })
 })
 
-test('a share of the traffic is moved while it flows, and the statistics follow', async ({ console: { page, dataDirectory, openFolder, httpPort } }) => {
+test('a share of the traffic is moved while it flows, and the statistics follow', { tag: '@either-host' }, async ({ console: { page, dataDirectory, openFolder, httpPort } }) => {
   test.setTimeout(240_000)
   await openFolder(writeRepository(dataDirectory, { 'm/1/keep': '', 'm/2/keep': '', 'm/config.pbtxt': identityConfig('version_policy { all { } }') }))
   await openPage(page, 'Models')
@@ -145,7 +143,7 @@ test('a share of the traffic is moved while it flows, and the statistics follow'
   }
 })
 
-test('a load shows its stage with the time and is cancelled, which is no failure', async ({ console: { page, dataDirectory, openFolder } }) => {
+test('a load shows its stage with the time and is cancelled, which is no failure', { tag: '@either-host' }, async ({ console: { page, dataDirectory, openFolder } }) => {
   test.setTimeout(240_000)
   await openFolder(writeRepository(dataDirectory, { 'slow/1/keep': '', 'slow/config.pbtxt': identityConfig('instance_group { count: 2 kind: KIND_CPU } parameters { key: "creation_delay_sec" value { string_value: "60" } }') }))
   await openPage(page, 'Models')
