@@ -6,6 +6,7 @@ import i18next from 'i18next'
 import { initReactI18next } from 'react-i18next'
 import { LANGUAGES, usePreferences } from './preferences.ts'
 import type { Language } from './preferences.ts'
+import { fontsFor } from './theme/fonts.ts'
 
 const files = import.meta.glob<Record<string, unknown>>('./locales/*/*.json', { eager: true, import: 'default' })
 
@@ -25,7 +26,14 @@ export async function startTranslations(): Promise<void> {
   document.documentElement.lang = i18next.language
   usePreferences.subscribe(({ language }, before) => {
     if (language === before.language) return
-    void i18next.changeLanguage(language)
-    document.documentElement.lang = language
+    void showIn(language)
   })
+}
+
+/** Not before its glyphs are there; a choice made meanwhile wins. */
+async function showIn(language: Language): Promise<void> {
+  await fontsFor(language)
+  if (usePreferences.getState().language !== language) return
+  await i18next.changeLanguage(language)
+  document.documentElement.lang = language
 }

@@ -5,10 +5,10 @@ import { consoleClient } from './console-client.ts'
 import { followServer } from './console-store.ts'
 import { followMenuActions } from './frame/menu-actions.ts'
 import { startTranslations } from './i18n.ts'
-import { loadPreferences } from './preferences.ts'
+import { loadPreferences, usePreferences } from './preferences.ts'
 import { followAddress } from './router.ts'
 import { followServerProcess } from './server-process-store.ts'
-import { registerFallbackFont } from './theme/fonts.ts'
+import { fontsFor, registerFallbackFont } from './theme/fonts.ts'
 import './theme/global.css'
 import './components/card.css'
 
@@ -23,6 +23,7 @@ async function start(): Promise<void> {
   followServerProcess()
   followMenuActions()
   consoleClient.start()
+  await fontsFor(usePreferences.getState().language)
   createRoot(root).render(<App />)
 }
 

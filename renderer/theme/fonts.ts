@@ -24,15 +24,38 @@ export function registerFallbackFont(): void {
     document.fonts.add(new FontFace('Noto Sans SC', `url(${JSON.stringify(url)}) format("woff2")`, { weight, unicodeRange, display: 'swap' }))
   }
   drawAgainWhenLoaded()
-  loadForTheWindow()
+  if (!hasOwnHanFont()) void loadForTheWindow()
 }
 
-/** The faces of the window's own Chinese words, before they are asked for: text that is shaped with its face there needs no second drawing. */
-function loadForTheWindow(): void {
-  const characters = [...new Set(JSON.stringify(Object.values(texts)).match(/\p{Script=Han}|[\u3000-\u303f\uff00-\uffef]/gu) ?? [])].join('')
-  for (const weight of [400, 600]) {
-    document.fonts.load(`${weight} 14px "Noto Sans SC"`, characters).catch(reportError)
-  }
+/** Longer than this nothing waits for a face: boxes that go away are better than no window. */
+const PATIENCE_MILLISECONDS = 3000
+let windowFaces: Promise<void> | null = null
+
+/**
+ * Resolves when the window's own words can be drawn in a language: text that is shaped with its face there needs no second drawing. At once where
+ * the machine has a Han font of its own.
+ */
+export async function fontsFor(language: string): Promise<void> {
+  if (language !== 'zh-CN' || hasOwnHanFont()) return
+  await Promise.race([loadForTheWindow(), new Promise((resolve) => { setTimeout(resolve, PATIENCE_MILLISECONDS) })])
+}
+
+/** The faces of the window's own Chinese words, before they are asked for. A face that cannot be read is reported, once. */
+function loadForTheWindow(): Promise<void> {
+  windowFaces ??= (async () => {
+    const characters = [...new Set(JSON.stringify(Object.values(texts)).match(/\p{Script=Han}|[\u3000-\u303f\uff00-\uffef]/gu) ?? [])].join('')
+    await Promise.all([400, 600].map((weight) => document.fonts.load(`${weight} 14px "Noto Sans SC"`, characters)))
+  })().catch(reportError)
+  return windowFaces
+}
+
+/** Whether Han glyphs come from a font of the machine: without one they are as narrow as the box that stands for any unknown character. */
+function hasOwnHanFont(): boolean {
+  const canvas = document.createElement('canvas').getContext('2d')
+  if (canvas === null) return false
+  // Without the bundled font, which has the glyphs but may not be loaded yet.
+  canvas.font = '100px "Noto Sans CJK SC", "Source Han Sans SC", "Microsoft YaHei", system-ui, sans-serif'
+  return canvas.measureText('中').width !== canvas.measureText('\u{10fffe}').width
 }
 
 /**
