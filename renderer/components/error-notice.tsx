@@ -2,6 +2,7 @@
 import { useTranslation } from 'react-i18next'
 import type { ReactNode } from 'react'
 import { ConsoleError } from '../console-client.ts'
+import { explainNpuFault } from '../lib/npu-fault.ts'
 import { StateMark } from './state-pill.tsx'
 
 interface ErrorNoticeProps {
@@ -20,7 +21,8 @@ export function errorText(error: unknown): string {
 export function ErrorNotice({ sentence, error, nextStep, actions }: ErrorNoticeProps) {
   const { t } = useTranslation()
   const kind = error instanceof ConsoleError ? error.kind : 'UNKNOWN'
-  const advice = nextStep ?? (error instanceof ConsoleError && error.isDisconnect ? t('error.disconnected') : t(`error.${kind}`))
+  const npu = explainNpuFault(errorText(error))
+  const advice = npu !== null ? `${t(`failure:sentence.${npu.fault}`, { what: t('failure:what.request') })} ${t(`failure:cause.${npu.fault}`, { code: npu.code })}` : nextStep ?? (error instanceof ConsoleError && error.isDisconnect ? t('error.disconnected') : t(`error.${kind}`))
   return (
     <div className="npu-notice npu-notice-failed" role="alert">
       <StateMark kind="failed" isDecoration />

@@ -7,6 +7,7 @@ import { useTranslation } from 'react-i18next'
 import { create } from 'zustand'
 import type { ModelInstanceSummary, ModelSummary } from '../../server-core/contract/repository.ts'
 import { CloseIcon } from '../components/icons.tsx'
+import { FaultText } from '../components/fault-text.tsx'
 import { IconButton } from '../components/icon-button.tsx'
 import { announce } from '../components/live-region.tsx'
 import { RestartPill } from '../components/restart-pill.tsx'
@@ -88,7 +89,7 @@ function Notice({ notice }: { readonly notice: InstanceNotice }) {
         <IconButton icon={<CloseIcon />} label={t('notice.close', { instance: notice.instance })} tooltip={t('close')} onClick={() => dismissNotice(key)} />
       </div>
       <p><a className="npu-link npu-notices-model" href={routeHash('models', model)}>{model}</a> <span className="npu-mono">{notice.instance}</span></p>
-      {instance !== undefined && instance.reason !== '' && <p className="npu-secondary npu-notices-reason">{instance.reason}</p>}
+      {instance !== undefined && instance.reason !== '' && <div className="npu-notices-reason"><FaultText what="instance" text={instance.reason} isShort /></div>}
     </div>
   )
 }

@@ -1,6 +1,8 @@
 /** What a server text about a failed load means: the sentence to head it with, where, expected and found, and the likely cause. */
+import { explainNpuFault, type NpuFault } from './npu-fault.ts'
 
 export type FailureCause =
+  | NpuFault
   | 'configCutOff' | 'configField' | 'configTwice' | 'configValue' | 'configSyntax' | 'configUnreadable' | 'backendMissing' | 'backendUnknown' | 'directoryName' | 'noVersion' | 'fileMissing' | 'fileDamaged' | 'opsetTooNew'
   | 'operatorMissing' | 'batchAxis' | 'tensorShape' | 'noBatching' | 'datatype' | 'tensorCount' | 'tensorName' | 'gpu' | 'outOfMemory' | 'unsupportedField' | 'nonAscii'
 
@@ -56,6 +58,8 @@ const RULES: readonly Rule[] = [
 /** @param text the reason in the repository index, or the log line of the failure */
 export function explainFailure(text: string): FailureExplanation {
   const place = placeIn(text)
+  const npu = explainNpuFault(text)
+  if (npu !== null) return { cause: npu.fault, facts: { code: npu.code, ...(npu.card === null ? {} : { card: String(npu.card) }) }, place, expected: null, found: null }
   for (const { cause, pattern } of RULES) {
     const match = pattern.exec(text)
     if (!match) continue
@@ -83,7 +87,7 @@ function lastTwoParts(path: string): string {
 }
 
 /** Causes that are mended in config.pbtxt, where no text names the line. */
-const CONFIG_CAUSES: ReadonlySet<FailureCause> = new Set(['configCutOff', 'configField', 'configTwice', 'configValue', 'configSyntax', 'configUnreadable', 'backendMissing', 'backendUnknown', 'directoryName', 'batchAxis', 'tensorShape', 'noBatching', 'datatype', 'tensorCount', 'tensorName', 'gpu', 'unsupportedField', 'nonAscii'])
+const CONFIG_CAUSES: ReadonlySet<FailureCause> = new Set(['configCutOff', 'configField', 'configTwice', 'configValue', 'configSyntax', 'configUnreadable', 'backendMissing', 'backendUnknown', 'directoryName', 'batchAxis', 'tensorShape', 'noBatching', 'datatype', 'tensorCount', 'tensorName', 'gpu', 'unsupportedField', 'nonAscii', 'gearMissing', 'streamsUsedUp'])
 
 /** Whether the way to the fix is the config (else it is the files). */
 export function isConfigFailure({ cause, place }: FailureExplanation): boolean {

@@ -43,8 +43,12 @@ export function FailureCard({ model }: { readonly model: ModelSummary }) {
       <div>
         <p className="npu-label">{t('where')}</p>
         <div className="npu-row">
-          <span className="npu-quiet"><FileIcon /></span>
-          <a className="npu-link npu-mono" href={routeHash('models', model.name, isConfigFailure(explanation) ? 'config' : 'files')}>{placeText(model, explanation)}</a>
+          {explanation.facts['card'] === undefined ? (
+            <>
+              <span className="npu-quiet"><FileIcon /></span>
+              <a className="npu-link npu-mono" href={routeHash('models', model.name, isConfigFailure(explanation) ? 'config' : 'files')}>{placeText(model, explanation)}</a>
+            </>
+          ) : <a className="npu-link" href={routeHash('devices')}>{t('common:npu.card', { card: explanation.facts['card'] })}</a>}
         </div>
       </div>
       {expected !== null && found !== null && (

@@ -3,6 +3,7 @@ import { Button } from '@fluentui/react-components'
 import { useTranslation } from 'react-i18next'
 import type { ModelSummary } from '../../../server-core/contract/repository.ts'
 import { Card } from '../../components/card.tsx'
+import { FaultText } from '../../components/fault-text.tsx'
 import { RetryIcon } from '../../components/icons.tsx'
 import { instanceTally } from '../../lib/instance-state.ts'
 import { InstanceState } from './instances-card.tsx'
@@ -26,7 +27,7 @@ function Trouble({ model }: { readonly model: ModelSummary }) {
       <ul>{[...restarting, ...givenUp].map(({ version, instance }) => (
         <li key={`${version}/${instance.name}`}>
           <div className="npu-row"><span className="npu-mono">{instance.name}</span><InstanceState instance={instance} /></div>
-          <pre className="npu-server-text">{instance.reason}</pre>
+          <FaultText what="instance" text={instance.reason} />
         </li>
       ))}</ul>
       {givenUp.length > 0 && (

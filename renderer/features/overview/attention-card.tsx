@@ -4,9 +4,11 @@ import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Card } from '../../components/card.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
+import { FaultText } from '../../components/fault-text.tsx'
 import { StateMark } from '../../components/state-pill.tsx'
 import { useConsole } from '../../console-store.ts'
 import { explainFailure, formatPlace } from '../../lib/failure-explanation.ts'
+import { hasInstanceTrouble, instanceTally, type InstanceTally } from '../../lib/instance-state.ts'
 import { compareByAttention, failureReason, modelState } from '../../lib/model-state.ts'
 import { navigate, routeHash } from '../../router.ts'
 import { failureSentence } from '../models/failure-sentence.ts'
@@ -31,15 +33,16 @@ export function AttentionCard() {
       <ul>
         {problems.slice(0, SHOWN).map((model) => {
           const state = modelState(model)
+          const tally = instanceTally(model)
           const reason = failureReason(model)
           const explanation = explainFailure(reason)
           const { cause, place } = explanation
           return (
             <li key={model.name} className="npu-attention">
               <StateMark kind={state} />
-              <b className="npu-attention-title">{t(state === 'failed' ? 'attention.failed' : 'attention.degraded', { name: model.name })}</b>
+              <b className="npu-attention-title">{t(hasInstanceTrouble(model) ? 'attention.instances' : state === 'failed' ? 'attention.failed' : 'attention.degraded', { name: model.name })}</b>
               <div className="npu-attention-text npu-secondary">
-                <p title={reason}>{cause === null ? reason : failureSentence(t, model, explanation)}</p>
+                {hasInstanceTrouble(model) ? <InstanceReason tally={tally} /> : <p title={reason}>{cause === null ? reason : failureSentence(t, model, explanation)}</p>}
                 {place !== null && <code className="npu-quiet">{formatPlace(place)}</code>}
               </div>
               <div className="npu-row npu-attention-actions">
@@ -51,5 +54,17 @@ export function AttentionCard() {
         })}
       </ul>
     </Card>
+  )
+}
+
+/** How many run, in the window's language, and what the first of the others says. */
+function InstanceReason({ tally: { total, running, restarting, givenUp } }: { readonly tally: InstanceTally }) {
+  const { t } = useTranslation('model-detail')
+  const first = [...restarting, ...givenUp][0]
+  return (
+    <>
+      <p>{running > 0 ? t('trouble.some', { running, count: total }) : t('trouble.none')}</p>
+      {first !== undefined && <FaultText what="instance" text={first.instance.reason} isShort />}
+    </>
   )
 }

@@ -1,0 +1,19 @@
+import { describe, expect, it } from 'vitest'
+import { explainNpuFault } from './npu-fault.ts'
+
+describe('explainNpuFault', () => {
+  it.each([
+    ['cardLost', '507901', 1, 'waiting for the stream of device 1 failed with 507901 SOCKET_CLOSE: the link to the card is gone: the card is lost. Next: look at the card'],
+    ['cardMemory', '207001', 0, "loading '/m/1/model.om' on device 0 failed with 207001 MEMORY_ALLOCATION: the card has not enough free memory. Next: unload a model of this card"],
+    ['cardHung', '507046', null, 'Internal: ACL_ERROR_RT_STREAM_SYNC_TIMEOUT (507046): the card did not finish in the allowed time'],
+    ['cardEcc', '507054', 3, 'device 3: run failed with 507054 HBM_MULTI_BIT_ECC_ERROR: several bits were wrong at once'],
+    ['operatorFailed', '507015', null, 'the run failed with 507015 AICORE_EXCEPTION: an operator failed on the AI Core'],
+    ['gearMissing', '145013', null, 'failed with 145013 DYNAMIC_BATCH_SIZE_INVALID: the model has no gear of this size'],
+  ])('finds %s', (fault, code, card, text) => {
+    expect(explainNpuFault(text)).toEqual({ fault, code, card })
+  })
+
+  it.each(['unable to find backend library', 'shape [100000, 507901] is wrong', 'failed with 999999 UNHEARD_OF: ?', 'request 507901 of model A'])('makes nothing of: %s', (text) => {
+    expect(explainNpuFault(text)).toBeNull()
+  })
+})
