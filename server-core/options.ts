@@ -57,7 +57,7 @@ export interface ServerOptions {
   readonly rendererDirectory: string
   /** Where the sample repository is written; '' : the user's data folder. */
   readonly dataDirectory: string
-  /** CANN's set_env.sh, or `auto`: the process starts again with what it sets; '' : the environment stays as it is. */
+  /** CANN's set_env.sh, or `auto`, or `none`: the process starts again with what it sets; '' : the environment stays as it is. */
   readonly cannSetEnv: string
   /** Where cards come from: this machine, the simulator, or nowhere. */
   readonly npu: NpuSource

@@ -95,7 +95,7 @@ export const SERVE_FLAGS: readonly Flag[] = [
   port('--console-port', 'consolePort', 'Port of the console'),
   string('--console-token', 'consoleToken', '<token>', 'Fixed token of the console; without it every printed link works once'),
   string('--data-directory', 'dataDirectory', '<directory>', "Where the console keeps its own data (the user's data folder)"),
-  string('--cann-set-env', 'cannSetEnv', 'auto|<file>', "Start with the environment that CANN's set_env.sh makes; auto looks where CANN is installed"),
+  string('--cann-set-env', 'cannSetEnv', 'auto|none|<file>', "Start with the environment that CANN's set_env.sh makes; auto looks where CANN is installed (none)"),
   { names: ['--npu'], value: NPU_SOURCES.join('|'), help: 'Cards: those of this machine where there are any, simulated ones (always labelled so), or none (auto)', set: setNpuSource },
   { names: ['--npu-simulated-cards'], value: '<profile>[,<profile>]', help: `With --npu=simulated: which cards, by profile (${DEFAULT_SERVER_OPTIONS.npuSimulatedCards.join(',')})`, set: (draft, text) => { draft.npuSimulatedCards = text.split(',').map((card) => card.trim()) } },
   { names: ['--npu-simulated-time-scale'], value: '<factor>', help: 'With --npu=simulated: factor on the time that cards take, 0 for as fast as this machine computes (1)', set: setTimeScale },

@@ -68,18 +68,19 @@ async function main(args: readonly string[]): Promise<number> {
   }
   try {
     const environment = await environmentWithCann(options.cannSetEnv, thisMachine(process.env, null))
-    if (environment !== null) startAgain(environment)
+    if (environment !== null) startAgain(rest, environment)
   } catch (error) {
     process.stderr.write(`npu-console serve: ${toServerError(error).message}\n`)
     return 1
   }
-  return serve(options.dataDirectory === '' ? { ...options, dataDirectory: userDataDirectory(process.env) } : options)
+  const end = await serve(options.dataDirectory === '' ? { ...options, dataDirectory: userDataDirectory(process.env) } : options, rest)
+  return typeof end === 'number' ? end : startAgain(end.args, end.environment)
 }
 
-/** The same process goes on with the environment: its number, its streams and whoever waits for it stay. */
-function startAgain(environment: NodeJS.ProcessEnv): void {
+/** `serve` with these flags and this environment, as the same process: its number, its streams and whoever waits for it stay. */
+function startAgain(flags: readonly string[], environment: NodeJS.ProcessEnv): never {
   if (process.execve === undefined) throw new Error(`--cann-set-env does not work on ${process.platform}: source set_env.sh before the start instead`)
-  process.execve(process.execPath, [process.execPath, ...process.execArgv, ...process.argv.slice(1)], environment)
+  return process.execve(process.execPath, [process.execPath, ...process.execArgv, process.argv[1] ?? '', 'serve', ...flags], environment)
 }
 
 function help(text: string): number {

@@ -14,8 +14,32 @@ const BOOLEAN_WORDS = new Set(['true', 'false', '1', '0'])
  */
 export function parseServeArguments(args: readonly string[]): ServerOptions {
   const draft: { -readonly [K in keyof ServerOptions]: ServerOptions[K] } = { ...DEFAULT_SERVER_OPTIONS }
-  let hasMetricsAddress = false
-  let hasControlMode = false
+  const given = flagsIn(args)
+  for (const { flag, name, text } of given) flag.set(draft, text, name)
+  const has = (wanted: string) => given.some(({ name }) => name === wanted)
+  if (!has('--metrics-address') && draft.allowHttp) draft.metricsAddress = draft.httpAddress
+  // The console alone opens repositories later, which takes explicit mode.
+  if (draft.console && draft.modelRepositories.length === 0 && !has('--model-control-mode')) draft.modelControlMode = 'explicit'
+  if (draft.modelRepositories.length === 0 && !(draft.console && draft.modelControlMode === 'explicit')) {
+    throw new ServerError('INVALID_ARG', '--model-repository must be specified (only with --console and --model-control-mode=explicit is it chosen later)')
+  }
+  try {
+    return serverOptions(draft)
+  } catch (error) {
+    throw new ServerError('INVALID_ARG', `Error: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+  }
+}
+
+export interface GivenFlag {
+  readonly flag: Flag
+  /** As it was written: a flag may have several. */
+  readonly name: string
+  readonly text: string
+}
+
+/** The flags in their order, each with its value. @throws ServerError INVALID_ARG, HelpRequested */
+export function flagsIn(args: readonly string[]): readonly GivenFlag[] {
+  const found: GivenFlag[] = []
   for (let index = 0; index < args.length; index++) {
     const argument = args[index] ?? ''
     if (argument === '--help' || argument === '-h') throw new HelpRequested()
@@ -33,21 +57,9 @@ export function parseServeArguments(args: readonly string[]): ServerOptions {
     if (text === undefined) throw new ServerError('INVALID_ARG', `option '${name}' requires an argument`)
     // An unset variable (--http-address=$ADDRESS) must not open every address or serve the working directory.
     if (text === '') throw new ServerError('INVALID_ARG', `option '${name}' has an empty value. Give it one, or leave the flag out`)
-    if (name === '--model-control-mode') hasControlMode = true
-    if (name === '--metrics-address') hasMetricsAddress = true
-    flag.set(draft, text, name)
+    found.push({ flag, name, text })
   }
-  if (!hasMetricsAddress && draft.allowHttp) draft.metricsAddress = draft.httpAddress
-  // The console alone opens repositories later, which takes explicit mode.
-  if (draft.console && draft.modelRepositories.length === 0 && !hasControlMode) draft.modelControlMode = 'explicit'
-  if (draft.modelRepositories.length === 0 && !(draft.console && draft.modelControlMode === 'explicit')) {
-    throw new ServerError('INVALID_ARG', '--model-repository must be specified (only with --console and --model-control-mode=explicit is it chosen later)')
-  }
-  try {
-    return serverOptions(draft)
-  } catch (error) {
-    throw new ServerError('INVALID_ARG', `Error: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
-  }
+  return found
 }
 
 /** What `--help` and a wrong flag print. */

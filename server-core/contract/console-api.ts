@@ -71,7 +71,7 @@ export interface ServerRestart {
   readonly npuSource?: NpuSource
   /** Names of profiles, one a card. */
   readonly simulatedCards?: readonly string[]
-  /** `--cann-set-env`: a path, `auto`, or '' for none. */
+  /** `--cann-set-env`: a path, `auto` or `none`. */
   readonly cannSetEnv?: string
 }
 

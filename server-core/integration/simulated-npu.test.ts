@@ -6,6 +6,7 @@ import { onnxRuntimeVersion } from '../backends/onnxruntime/onnxruntime-backend.
 import { doctorCommand } from '../cli/doctor-command.ts'
 import type { DoctorReport } from '../contract/devices.ts'
 import { thisMachine } from '../telemetry/doctor/machine.ts'
+import { ConsoleClient } from '../testing/console-client.ts'
 import { HttpClient } from '../testing/http-client.ts'
 import { startServerProcess } from '../testing/server-process.ts'
 import { identityConfig, TemporaryRepository } from '../testing/temporary-repository.ts'
@@ -42,6 +43,27 @@ describe('npu-console serve --npu=simulated', () => {
     for (const call of [{ path: '/v2/npu/faults' }, { path: '/v2/npu/faults', method: 'POST', body: '{"faults":[]}' }]) {
       expect(await http.send(call)).toMatchObject({ status: 503, text: expect.stringContaining('start it with --npu=simulated') as string })
     }
+  })
+
+  it('starts again with simulated cards when the console asks for it, as the same process on the same ports with the same models', async () => {
+    await using repository = await TemporaryRepository.create(MODEL)
+    await using server = await disposable([`--model-repository=${repository.path}`, '--model-control-mode=explicit', '--console', '--console-token=secret', '--npu=off', '--load-model=m'])
+    const consolePort = Number(new URL(server.consoleUrl).port)
+    const before = await ConsoleClient.open(consolePort, 'secret')
+    expect(await before.command('server.status')).toMatchObject({ npuSource: 'off', canRestart: true, processId: server.processId })
+    expect(await before.command('npu.simulation')).toMatchObject({ isOn: false, unavailableReason: null, cards: ['310P3', '310P3'] })
+    await expect(before.command('npu.setFaults', { faults: [] })).rejects.toThrow('start it with --npu=simulated')
+    await expect(before.command('server.restart', { npuSource: 'simulated', simulatedCards: ['42'] })).rejects.toThrow("'42' cannot be simulated")
+    await before.command('server.restart', { npuSource: 'simulated', simulatedCards: ['910B3'] })
+
+    const metrics = new HttpClient(server.metricsPort)
+    await expect.poll(async () => (await metrics.send({ path: '/metrics' }).catch(() => ({ text: '' }))).text, { timeout: 30_000 }).toContain('machine_npu_nums{simulated="true"} 1')
+    const after = await ConsoleClient.open(consolePort, 'secret')
+    expect(await after.command('server.status')).toMatchObject({ npuSource: 'simulated', npuCount: 1, processId: server.processId, http: { port: server.httpPort } })
+    expect((await after.command('repository.models')).map(({ name, state }) => [name, state])).toEqual([['m', 'READY']])
+    expect(await after.command('npu.setFaults', { faults: [{ kind: 'ecc', device: 0, count: null, phase: null, needsReset: false }] })).toHaveLength(1)
+    expect(await after.command('npu.simulation')).toMatchObject({ isOn: true, cards: ['910B3'], faults: [{ kind: 'ecc', device: 0 }] })
+    after.close()
   })
 
   it('does not start with cards that cannot be simulated', async () => {

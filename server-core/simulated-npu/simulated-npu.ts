@@ -23,6 +23,12 @@ export interface SimulatedNpuOptions {
   readonly cannDirectory?: string
 }
 
+/** What must be there for simulated cards. */
+interface SimulatedNpuNeeds {
+  readonly cann: SimulatedCann
+  readonly onnxRuntimePath: string
+}
+
 const MAXIMUM_CARDS = 16
 
 export class SimulatedNpu {
@@ -55,14 +61,8 @@ export class SimulatedNpu {
    * @throws ServerError INVALID_ARG: a card that cannot be simulated; UNAVAILABLE: the simulated CANN or ONNX Runtime is not there
    */
   static async start(options: SimulatedNpuOptions): Promise<SimulatedNpu> {
-    const { cards, environment } = options
-    const cann = await readSimulatedCann(options.cannDirectory)
-    const known = cann.profiles.map(({ name }) => name)
-    const unknown = cards.find((card) => !known.includes(card))
-    if (unknown !== undefined) throw new ServerError('INVALID_ARG', `--npu-simulated-cards: '${unknown}' cannot be simulated. Choose from ${known.join(', ')}`)
-    if (cards.length === 0 || cards.length > MAXIMUM_CARDS) throw new ServerError('INVALID_ARG', `--npu-simulated-cards: name 1 to ${MAXIMUM_CARDS} cards, got ${cards.length}`)
-    const onnxRuntimePath = findOnnxRuntimeLibrary(environment)
-    if (onnxRuntimePath === null) throw new ServerError('UNAVAILABLE', '--npu=simulated: simulated cards compute through ONNX Runtime, and its library was not found. Install the application again, or set ORT_DYLIB_PATH')
+    const { environment } = options
+    const { cann, onnxRuntimePath } = await SimulatedNpu.check(options)
     const runtime = environment['XDG_RUNTIME_DIR'] ?? ''
     const parent = isAbsolute(runtime) ? runtime : tmpdir()
     const directory = await mkdtemp(join(parent, 'npu-console-simulated-')).catch((error: unknown) => {
@@ -71,6 +71,18 @@ export class SimulatedNpu {
     const simulated = new SimulatedNpu(cann, directory, onnxRuntimePath, options)
     await simulated.#write([])
     return simulated
+  }
+
+  /** What `start` needs, or why it would fail. Writes nothing. @throws ServerError as `start` */
+  static async check({ cards, environment, cannDirectory }: Pick<SimulatedNpuOptions, 'cards' | 'environment' | 'cannDirectory'>): Promise<SimulatedNpuNeeds> {
+    const cann = await readSimulatedCann(cannDirectory)
+    const known = cann.profiles.map(({ name }) => name)
+    const unknown = cards.find((card) => !known.includes(card))
+    if (unknown !== undefined) throw new ServerError('INVALID_ARG', `--npu-simulated-cards: '${unknown}' cannot be simulated. Choose from ${known.join(', ')}`)
+    if (cards.length === 0 || cards.length > MAXIMUM_CARDS) throw new ServerError('INVALID_ARG', `--npu-simulated-cards: name 1 to ${MAXIMUM_CARDS} cards, got ${cards.length}`)
+    const onnxRuntimePath = findOnnxRuntimeLibrary(environment)
+    if (onnxRuntimePath === null) throw new ServerError('UNAVAILABLE', '--npu=simulated: simulated cards compute through ONNX Runtime, and its library was not found. Install the application again, or set ORT_DYLIB_PATH')
+    return { cann, onnxRuntimePath }
   }
 
   /** Those that were set last; how often a counted one has struck since is not known. */

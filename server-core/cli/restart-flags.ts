@@ -1,0 +1,10 @@
+import type { ServerRestart } from '../contract/console-api.ts'
+
+/** The flags of `serve` that say what is to be different; given last, they overrule those before. */
+export function restartFlags({ npuSource, simulatedCards, cannSetEnv }: ServerRestart): readonly string[] {
+  return [
+    ...(npuSource === undefined ? [] : [`--npu=${npuSource}`]),
+    ...(simulatedCards === undefined ? [] : [`--npu-simulated-cards=${simulatedCards.join(',')}`]),
+    ...(cannSetEnv === undefined ? [] : [`--cann-set-env=${cannSetEnv}`]),
+  ]
+}
