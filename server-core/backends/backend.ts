@@ -15,6 +15,8 @@ export interface BackendContext {
   /** `--backend-config=<backend>,<key>=<value>` and the global ones, merged. */
   readonly backendConfig: Readonly<Record<string, string>>
   readonly log: Logger
+  /** The library of the same name that comes with the server, as a backend: for one that can hand its models over. Absent: there is no host for libraries. */
+  readonly library?: Backend
 }
 
 export interface BackendModelContext extends BackendContext {

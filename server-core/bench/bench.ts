@@ -3,7 +3,7 @@
  * are medians over the rounds. Prints a table, the ratios with their goals, and the machine's facts.
  *   --rounds=3 --seconds=4
  */
-import { execFile, spawn } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
@@ -14,7 +14,9 @@ import { lintFigures, listingFigures, parsingFigures } from './disk-and-text.ts'
 import { schedulerCost } from './scheduler-cost.ts'
 import { statisticsCost } from './statistics-cost.ts'
 import { startServerProcess } from '../testing/server-process.ts'
-import type { LoadJob, LoadResult } from './load-generator.ts'
+import type { LoadResult } from './load-generator.ts'
+import { binaryBody, load, type Job } from './load-process.ts'
+import { onnxRuntimeFigures } from './onnxruntime-implementations.ts'
 
 const CONCURRENCIES = [1, 8, 32]
 const GOALS = { ocrRatio: 0.85, identityP50Milliseconds: 0.5, residentMegabytes: 120, histogramShare: 0.02, schedulerMicroseconds: 15, batchingRatio: 1.5 }
@@ -71,7 +73,7 @@ async function bench(): Promise<void> {
     await server.stop()
   }
   await report(samples, bare, serverResident - held.residentBytes, serverResident)
-  for (const line of [parsingFigures(), lintFigures(), await listingFigures(directory)]) process.stdout.write(`${line}\n`)
+  for (const line of [parsingFigures(), lintFigures(), await listingFigures(directory), ...await onnxRuntimeFigures(join(directory, 'implementations'), { rounds, seconds })]) process.stdout.write(`${line}\n`)
 }
 
 /** The sample repository plus an identity model; the recogniser as shipped (batching on, one instance, one thread). */
@@ -89,27 +91,6 @@ async function benchRepository(): Promise<string> {
   if (unbatched === config) throw new Error('the recogniser has no dynamic_batching to take out')
   writeFileSync(join(repository, UNBATCHED, 'config.pbtxt'), unbatched)
   return repository
-}
-
-type Job = Pick<LoadJob, 'path' | 'body' | 'headerLength'>
-
-function binaryBody(input: string, shape: readonly number[], output?: string): Pick<LoadJob, 'body' | 'headerLength'> {
-  const data = new Float32Array(shape.reduce((product, dim) => product * dim, 1)).fill(0.1)
-  const header = Buffer.from(JSON.stringify({
-    inputs: [{ name: input, shape, datatype: 'FP32', parameters: { binary_data_size: data.byteLength } }],
-    ...(output === undefined ? { parameters: { binary_data_output: true } } : { outputs: [{ name: output, parameters: { binary_data: true } }] }),
-  }))
-  return { body: Buffer.concat([header, Buffer.from(data.buffer)]).toString('base64'), headerLength: header.byteLength }
-}
-
-async function load(job: LoadJob): Promise<LoadResult> {
-  const child = spawn(process.execPath, [here('load-generator.ts')], { stdio: ['pipe', 'pipe', 'inherit'] })
-  let output = ''
-  child.stdout.on('data', (chunk: Buffer) => { output += chunk.toString('utf8') })
-  child.stdin.end(JSON.stringify(job))
-  const code = await new Promise<number | null>((resolve) => { child.on('close', resolve) })
-  if (code !== 0) throw new Error(`the load generator ended with code ${code}`)
-  return JSON.parse(output) as LoadResult
 }
 
 function residentBytes(processId: number): number {

@@ -7,6 +7,7 @@ import { completeFromOnnx } from '../../model-config/auto-complete.ts'
 import { refuseFirst } from '../../model-config/config-problem.ts'
 import { readOnnxSignature } from '../../model-config/onnx-signature.ts'
 import { ServerError } from '../../server-error.ts'
+import { chooseOnnxRuntime, findNativeParts, type ImplementationChoice, type NativeParts } from './onnxruntime-implementation.ts'
 import { OnnxRuntimeInstance } from './onnxruntime-instance.ts'
 import { bfloat16Problems } from './session-parameters.ts'
 import { boundSettings, readSessionSettings } from './session-settings.ts'
@@ -14,21 +15,40 @@ import { boundSettings, readSessionSettings } from './session-settings.ts'
 export interface OnnxRuntimeBackendOptions {
   /** Verbose server logs let ONNX Runtime's warnings through to standard error. */
   readonly isVerbose: () => boolean
+  /** What of the native implementation there is. Default: what lies beside the server. */
+  readonly nativeParts?: () => NativeParts
 }
 
 const DEFAULT_MAX_BATCH_SIZE = 4
 
-/** ONNX models on the CPU through onnxruntime-node: one worker thread and one session per model instance. */
+/**
+ * ONNX models on the CPU: one session and one thread per model instance, a worker thread with onnxruntime-node or one of `libtriton_onnxruntime.so`. What the
+ * config and the model file say about each other is worked out here for both.
+ */
 export function createOnnxRuntimeBackend(options: OnnxRuntimeBackendOptions): Backend {
+  const findParts = options.nativeParts ?? findNativeParts
+  let library: Backend | null = null
+  let choice: ImplementationChoice = { implementation: 'worker', fallbackReason: null }
+  let onnxRuntimeLibrary = ''
   return {
     name: 'onnxruntime',
     createsInstancesInParallel: true,
-    async initialize() { turnTelemetryOff() },
+    async initialize(context) {
+      turnTelemetryOff()
+      library = context.library ?? null
+      const parts: NativeParts = library === null ? { ok: false, reason: 'this server has no host for backend libraries' } : findParts()
+      if (parts.ok) onnxRuntimeLibrary = parts.onnxRuntimeLibrary
+      choice = chooseOnnxRuntime(context.backendConfig['implementation'], parts)
+      if (choice.fallbackReason !== null) context.log.warning('models run on worker threads, which costs more processor time', { reason: choice.fallbackReason })
+    },
     async initializeModel(context) {
       const modelPath = await findModelFile(context)
       const config = await completeConfig(context, modelPath)
       refuseFirst(bfloat16Problems(config))
       const settings = readSessionSettings(config, context.backendConfig)
+      if (choice.implementation === 'native' && library !== null) {
+        return library.initializeModel({ ...context, config, backendConfig: { ...context.backendConfig, 'library-path': onnxRuntimeLibrary } })
+      }
       const model: BackendModel = {
         config,
         followsHostPolicy: true,
