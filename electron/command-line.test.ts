@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { repositoryArgument, repositoryFlags } from './command-line.ts'
+import { engineCommandLine, repositoryArgument, repositoryFlags } from './command-line.ts'
 import { withRecentRepositories } from './recent-repositories.ts'
 
 let root: string
@@ -46,5 +46,14 @@ describe('recent repositories', () => {
     const recent = ['/a', '/b']
     expect(withRecentRepositories(recent, ['/a'])).toBe(recent)
     expect(withRecentRepositories(recent, [])).toBe(recent)
+  })
+})
+
+describe('engine command line', () => {
+  it('lets the command line overrule the settings, and what was chosen since overrule both', () => {
+    const argv = ['exe', '--npu=off']
+    expect(engineCommandLine(argv, {}, {})).toEqual(argv)
+    expect(engineCommandLine(argv, { npuSource: 'simulated', simulatedCards: ['310P3', '910B3'], cannSetEnv: 'auto' }, { npuSource: 'auto' }))
+      .toEqual(['exe', '--npu=simulated', '--npu-simulated-cards=310P3,910B3', '--cann-set-env=auto', '--npu=off', '--npu=auto'])
   })
 })

@@ -1,6 +1,9 @@
 /** What a person passes when starting the application: a model repository to open. */
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
+// Past server-core/index.ts on purpose: that would put the whole server into main's bundle.
+import { restartFlags } from '../server-core/cli/restart-flags.ts'
+import type { ServerRestart } from '../server-core/contract/console-api.ts'
 
 const REPOSITORY_FLAGS: readonly string[] = ['--model-repository', '--model-store']
 
@@ -26,6 +29,14 @@ export function repositoryArgument(argv: readonly string[], workingDirectory: st
     if (path !== resolve(applicationDirectory) && isDirectory(path)) return path
   }
   return null
+}
+
+/**
+ * Flags for the server in the order in which they overrule each other: those of the settings, the command line, and what was chosen in the window since.
+ * @param argv the executable first
+ */
+export function engineCommandLine(argv: readonly string[], stored: ServerRestart, chosen: ServerRestart): readonly string[] {
+  return [...argv.slice(0, 1), ...restartFlags(stored), ...argv.slice(1), ...restartFlags(chosen)]
 }
 
 export function isDirectory(path: string): boolean {

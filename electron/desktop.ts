@@ -2,11 +2,11 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { app, dialog, ipcMain, Menu, nativeTheme, protocol, shell } from 'electron'
-import type { DesktopSettings, MenuAction, ServerProcessState } from '../server-core/contract/console-api.ts'
+import type { DesktopSettings, MenuAction, ServerProcessState, ServerRestart } from '../server-core/contract/console-api.ts'
 import { answerAppRequest, APP_SCHEME } from './app-protocol.ts'
 import { decideClose } from './close-decision.ts'
 import type { CloseAnswer } from './close-decision.ts'
-import { isDirectory, repositoryArgument, repositoryFlags } from './command-line.ts'
+import { engineCommandLine, isDirectory, repositoryArgument, repositoryFlags } from './command-line.ts'
 import { registerDesktopApi } from './desktop-api.ts'
 import { forkServer } from './fork-server.ts'
 import { MENU_ACTION_CHANNEL, SERVER_PROCESS_CHANNEL } from './ipc-channels.ts'
@@ -14,6 +14,7 @@ import { menuTemplate } from './menu.ts'
 import { PageInbox } from './page-inbox.ts'
 import { withRecentRepositories } from './recent-repositories.ts'
 import type { ServerStartArguments } from './server-messages.ts'
+import { serverEnvironment } from './server-environment.ts'
 import { ServerProcess } from './server-process.ts'
 import { desktopSettings, readSettingsChange, SettingsStore } from './settings-store.ts'
 import { shellLanguage, shellTexts } from './texts.ts'
@@ -35,21 +36,34 @@ export class Desktop {
   readonly #server: ServerProcess
   readonly #window: ConsoleWindow
   readonly #tray: ServingTray
+  /** Of the server process. */
+  #serverEnvironment: NodeJS.ProcessEnv
+  /** What the window chose since the application was started: it overrules the command line. */
+  #chosen: ServerRestart = {}
+  /** To load at the next start of the server. */
+  #loadModels: readonly string[] = []
   /** The window was closed with the wish that serving goes on. */
   #keepsServing = false
 
-  /** @param serverEnvironment of the server process */
-  constructor(serverEnvironment: NodeJS.ProcessEnv) {
+  /** Reads the settings, and CANN's environment where they or the command line say so. */
+  static async create(): Promise<Desktop> {
+    const settings = new SettingsStore(join(app.getPath('userData'), 'settings.json'), (message) => { process.stderr.write(`${message}\n`) })
+    return new Desktop(settings, await serverEnvironment(engineCommandLine(process.argv, settings.get().engine, {})))
+  }
+
+  private constructor(settings: SettingsStore, serverEnvironment: NodeJS.ProcessEnv) {
     const argument = repositoryArgument(process.argv, process.cwd(), app.getAppPath())
     this.#givenRepositories = [...repositoryFlags(process.argv, process.cwd()), ...(argument === null ? [] : [argument])]
-    this.#settings = new SettingsStore(join(app.getPath('userData'), 'settings.json'), (message) => { process.stderr.write(`${message}\n`) })
+    this.#settings = settings
+    this.#serverEnvironment = serverEnvironment
     this.#inbox = new PageInbox((channel, value) => { this.#window.send(channel, value) })
     this.#server = new ServerProcess({
-      startChild: (events) => forkServer(join(this.#installed, 'dist/server/server-entry.mjs'), events, serverEnvironment),
+      startChild: (events) => forkServer(join(this.#installed, 'dist/server/server-entry.mjs'), events, this.#serverEnvironment),
       startArguments: () => this.#startArguments(),
       clock: { setTimeout, clearTimeout: (handle) => { clearTimeout(handle as NodeJS.Timeout) } },
       stateChanged: (state) => { this.#serverChanged(state) },
       statusChanged: (status) => { this.#rememberRepositories(status.repositoryPaths) },
+      restartAsked: (change, readyModels) => { void this.#restartServer(change, readyModels) },
     })
     this.#window = new ConsoleWindow({
       settings: this.#settings,
@@ -137,11 +151,23 @@ export class Desktop {
     return {
       repositoryPaths: this.#currentRepositories(),
       ports: this.#settings.get().ports,
-      commandLine: process.argv,
+      commandLine: this.#commandLine(),
+      loadModels: this.#loadModels,
       consoleToken: this.#consoleToken,
       rendererDirectory: this.#rendererDirectory,
       dataDirectory: app.getPath('userData'),
     }
+  }
+
+  #commandLine(): readonly string[] { return engineCommandLine(process.argv, this.#settings.get().engine, this.#chosen) }
+
+  /** Another start, as the window asks for it; kept for the next start of the application too. */
+  async #restartServer(change: ServerRestart, readyModels: readonly string[]): Promise<void> {
+    this.#chosen = { ...this.#chosen, ...change }
+    this.#settings.change({ engine: { ...this.#settings.get().engine, ...change } })
+    this.#loadModels = readyModels
+    this.#serverEnvironment = await serverEnvironment(this.#commandLine())
+    await this.#server.restart()
   }
 
   /** What to serve at a start: what is open now, else what the command line names, else what was open last, else nothing. */
@@ -153,6 +179,7 @@ export class Desktop {
   }
 
   #serverChanged(state: ServerProcessState): void {
+    if (state.kind === 'running') this.#loadModels = []
     this.#inbox.setLatest(SERVER_PROCESS_CHANNEL, state)
     this.#updateMenu()
   }

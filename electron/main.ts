@@ -2,10 +2,9 @@
 import { app, protocol } from 'electron'
 import { APP_SCHEME_PRIVILEGES } from './app-protocol.ts'
 import { Desktop } from './desktop.ts'
-import { serverEnvironment } from './server-environment.ts'
 import { setupUserDataDirectory } from './user-data.ts'
 
 setupUserDataDirectory()
 protocol.registerSchemesAsPrivileged([APP_SCHEME_PRIVILEGES])
-if (app.requestSingleInstanceLock()) void app.whenReady().then(async () => { new Desktop(await serverEnvironment(process.argv)).start() })
+if (app.requestSingleInstanceLock()) void app.whenReady().then(async () => { (await Desktop.create()).start() })
 else app.quit()

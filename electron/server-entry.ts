@@ -3,7 +3,8 @@
  * says when to stop; it tells main where it listens and what it serves.
  */
 import type { ParentPort } from 'electron'
-import { environmentWithCann, exitAtOnce, formatLogEntry, LogHub, parseServeArguments, serveArgumentsIn, ServerError, startServer, thisMachine } from '../server-core/index.ts'
+import { APPLIED_VARIABLE, checkNpu, environmentWithCann, exitAtOnce, formatLogEntry, LogHub, parseServeArguments, restartFlags, serveArgumentsIn, ServerError, startServer, thisMachine } from '../server-core/index.ts'
+import type { ServerRestart } from '../server-core/contract/console-api.ts'
 import type { RunningServer, ServerOptions } from '../server-core/index.ts'
 import { availablePorts, canListen, portFallbacks } from './free-ports.ts'
 import type { MessageFromServer, MessageToServer, PortName, Ports, ServerStartArguments, ServingStatus } from './server-messages.ts'
@@ -28,8 +29,17 @@ async function start(given: ServerStartArguments): Promise<RunningServer> {
     if (await environmentWithCann(options.cannSetEnv, thisMachine(process.env, null)) !== null) throw new ServerError('INTERNAL', `--cann-set-env=${options.cannSetEnv} took no effect: start the application again`)
     const wanted: Ports = { http: options.httpPort, grpc: options.grpcPort, metrics: options.metricsPort, console: options.consolePort }
     const free = await availablePorts(wanted, (name, number) => canListen(number, addressOf(options, name)))
+    const restart = async (change: ServerRestart) => {
+      const next = optionsFor({ ...given, commandLine: [...given.commandLine, ...restartFlags(change)] })
+      await checkNpu(next, process.env)
+      // The file is read again by main; whether it works is known before anything stops.
+      if (change.cannSetEnv !== undefined) await environmentWithCann(next.cannSetEnv, thisMachine({ ...process.env, [APPLIED_VARIABLE]: '' }, null))
+      const readyModels = (await running)?.server.modelSummaries().filter(({ state }) => state === 'READY').map(({ name }) => name) ?? []
+      send({ kind: 'restart', change, readyModels })
+    }
     const server = await startServer({ ...options, httpPort: free.http, grpcPort: free.grpc, metricsPort: free.metrics, consolePort: free.console }, {
       logs,
+      restart,
       stopSignal: stopping.signal,
       // The window has the token; a link with it belongs into no log.
       announceLink: () => undefined,
@@ -55,8 +65,11 @@ function optionsFor(given: ServerStartArguments): ServerOptions {
   const { http, grpc, metrics, console } = given.ports
   const ports = [`--http-port=${http}`, `--grpc-port=${grpc}`, `--metrics-port=${metrics}`, `--console-port=${console}`]
   const options = parseServeArguments(['--console', '--model-control-mode=explicit', ...ports, ...serveArgumentsIn(given.commandLine)])
+  const isRestart = given.loadModels.length > 0 && options.modelControlMode === 'explicit'
   return {
     ...options,
+    // A model that does not load with other cards is one to look at in the window, no reason to have none.
+    ...(isRestart ? { loadModels: given.loadModels, exitOnError: false } : {}),
     modelRepositories: given.repositoryPaths,
     console: true,
     consoleAddress: '127.0.0.1',

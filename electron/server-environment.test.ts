@@ -13,6 +13,13 @@ describe('serverEnvironment', () => {
     }
   })
 
+  it('obeys the last of several flags', async () => {
+    using station = new FakeWorkstation().complete()
+    const machine = station.machine({ environment: ENVIRONMENT })
+    expect(await serverEnvironment(['electron', '--cann-set-env=/nowhere', '--cann-set-env=auto'], machine)).toMatchObject({ ASCEND_HOME_PATH: '/usr/local/Ascend/cann' })
+    expect(await serverEnvironment(['electron', '--cann-set-env=auto', '--cann-set-env=none'], machine)).toBe(ENVIRONMENT)
+  })
+
   it('is as it was without the flag, and where the file is missing', async () => {
     using station = new FakeWorkstation()
     const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true)

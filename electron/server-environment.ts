@@ -18,7 +18,7 @@ export async function serverEnvironment(argv: readonly string[], machine: Machin
 }
 
 function cannSetting(argv: readonly string[]): string {
-  const index = argv.findIndex((argument) => argument === '--cann-set-env' || argument.startsWith('--cann-set-env='))
+  const index = argv.findLastIndex((argument) => argument === '--cann-set-env' || argument.startsWith('--cann-set-env='))
   const argument = argv[index]
   if (argument === undefined) return ''
   return argument.includes('=') ? argument.slice(argument.indexOf('=') + 1) : argv[index + 1] ?? ''

@@ -1,4 +1,5 @@
 /** What main and the server process say to each other. JSON-safe. */
+import type { ServerRestart } from '../server-core/contract/console-api.ts'
 
 export type PortName = 'http' | 'grpc' | 'metrics' | 'console'
 
@@ -16,8 +17,10 @@ export interface ServerStartArguments {
   readonly repositoryPaths: readonly string[]
   /** From the settings; flags among `commandLine` win. */
   readonly ports: Ports
-  /** The application's own command line: flags of `npu-console serve` in it hold here too. */
+  /** The application's own command line: flags of `npu-console serve` in it hold here too; of two that are alike the later. */
   readonly commandLine: readonly string[]
+  /** Models to load at start: those that were ready when the server was asked to start again. */
+  readonly loadModels: readonly string[]
   readonly consoleToken: string
   /** Absolute. */
   readonly rendererDirectory: string
@@ -41,6 +44,8 @@ export type MessageFromServer =
   | { readonly kind: 'loaded' }
   | { readonly kind: 'ready'; readonly ports: Ports; readonly fallbacks: readonly PortFallback[]; readonly status: ServingStatus }
   | { readonly kind: 'status'; readonly status: ServingStatus }
+  /** The window asks for another start that differs in this; it has been checked. */
+  | { readonly kind: 'restart'; readonly change: ServerRestart; readonly readyModels: readonly string[] }
   /** The start failed; the process exits by itself. */
   | {
     readonly kind: 'failed'

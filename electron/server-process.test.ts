@@ -53,21 +53,24 @@ class FakeChild {
 let clock: FakeClock
 let children: FakeChild[]
 let states: ServerProcessState[]
+let asked: unknown[]
 let server: ServerProcess
 
 beforeEach(() => {
   clock = new FakeClock()
   children = []
   states = []
+  asked = []
   server = new ServerProcess({
     startChild: (events) => {
       const child = new FakeChild(100 + children.length, events)
       children.push(child)
       return child
     },
-    startArguments: () => ({ repositoryPaths: server.status.repositoryPaths, ports: PORTS, commandLine: [], consoleToken: 't', rendererDirectory: '/r', dataDirectory: '/d' }),
+    startArguments: () => ({ repositoryPaths: server.status.repositoryPaths, ports: PORTS, commandLine: [], loadModels: [], consoleToken: 't', rendererDirectory: '/r', dataDirectory: '/d' }),
     clock,
     stateChanged: (state) => { states.push(state) },
+    restartAsked: (...args) => { asked.push(args) },
   })
 })
 
@@ -94,6 +97,31 @@ describe('server process', () => {
     const fallbacks = [{ name: 'http' as const, requested: 8000, used: 41234 }]
     child().events.message({ kind: 'ready', ports: { ...PORTS, http: 41234 }, fallbacks, status: { repositoryPaths: [], readyModels: [] } })
     expect(server.state).toEqual({ kind: 'running', processId: 100, portFallbacks: fallbacks })
+  })
+
+  it('starts again otherwise when the server asks for it, after it has drained', async () => {
+    server.start()
+    child().becomeReady()
+    child().events.message({ kind: 'restart', change: { npuSource: 'simulated' }, readyModels: ['m'] })
+    expect(asked).toEqual([[{ npuSource: 'simulated' }, ['m']]])
+    const restarted = server.restart()
+    expect(child().sent.at(-1)).toEqual({ kind: 'stop' })
+    child().events.exit(0, '')
+    await restarted
+    expect(children).toHaveLength(2)
+    child().becomeReady()
+    expect(states.map(({ kind }) => kind)).toEqual(['starting', 'running', 'stopped', 'starting', 'running'])
+  })
+
+  it('stays stopped where it was being stopped already', async () => {
+    server.start()
+    child().becomeReady()
+    const stopped = server.stop()
+    const restarted = server.restart()
+    child().events.exit(0, '')
+    await Promise.all([stopped, restarted])
+    expect(children).toHaveLength(1)
+    expect(server.state).toEqual({ kind: 'stopped' })
   })
 
   it('restarts after 1, 2, 4 and 8 s, and gives up after the fifth crash in a row', () => {

@@ -5,7 +5,7 @@
  * A crash is followed by a restart after 1, 2, 4, then 8 s. After five crashes in a row the supervisor gives up with the reason. A process
  * that stayed healthy for a minute clears the count.
  */
-import type { ServerProcessState } from '../server-core/contract/console-api.ts'
+import type { ServerProcessState, ServerRestart } from '../server-core/contract/console-api.ts'
 import type { MessageFromServer, MessageToServer, PortFallback, Ports, ServerStartArguments, ServingStatus } from './server-messages.ts'
 
 export const MAXIMUM_QUICK_CRASHES = 5
@@ -39,6 +39,8 @@ export interface ServerProcessPorts {
   readonly clock: Clock
   stateChanged(state: ServerProcessState): void
   statusChanged?(status: ServingStatus): void
+  /** The server asks to be stopped and started again otherwise; whoever is told calls `restart` when the arguments are ready. */
+  restartAsked?(change: ServerRestart, readyModels: readonly string[]): void
 }
 
 /** Where a running server listens. */
@@ -99,6 +101,13 @@ export class ServerProcess {
     return this.#stopping
   }
 
+  /** Drains and ends the process, then starts another. One that was stopped for good meanwhile stays so. */
+  async restart(): Promise<void> {
+    if (this.#stopping !== null) return
+    await this.stop()
+    this.start()
+  }
+
   /** Ends the process at once, for the moment the application itself has to go. */
   kill(): void {
     this.#clearTimer()
@@ -141,6 +150,9 @@ export class ServerProcess {
       }
       case 'status':
         this.#setStatus(message.status)
+        return
+      case 'restart':
+        this.#ports.restartAsked?.(message.change, message.readyModels)
         return
       case 'failed':
         this.#failure = message.reason

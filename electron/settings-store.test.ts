@@ -38,8 +38,8 @@ describe('settings store', () => {
   it('takes the default of a field that cannot be, and keeps the others', () => {
     open().change({ theme: 'light' })
     const fields = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>
-    writeFileSync(path, JSON.stringify({ ...fields, language: 'fr', keepServingOnClose: 'yes', ports: { http: 99999, grpc: 9001 }, window: { bounds: {} } }))
-    expect(open().get()).toEqual({ ...DEFAULT_SETTINGS, theme: 'light', ports: { ...DEFAULT_SETTINGS.ports, grpc: 9001 } })
+    writeFileSync(path, JSON.stringify({ ...fields, language: 'fr', keepServingOnClose: 'yes', ports: { http: 99999, grpc: 9001 }, window: { bounds: {} }, engine: { npuSource: 'imagined', simulatedCards: ['310P3', 7], cannSetEnv: '' } }))
+    expect(open().get()).toEqual({ ...DEFAULT_SETTINGS, theme: 'light', ports: { ...DEFAULT_SETTINGS.ports, grpc: 9001 }, engine: { simulatedCards: ['310P3'] } })
   })
 
   it('keeps a file that it cannot understand, says so, and goes on with defaults', () => {

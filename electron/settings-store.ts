@@ -1,7 +1,8 @@
 /** The user's settings on disk: one JSON file, read field by field, written atomically. */
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { DesktopSettings } from '../server-core/contract/console-api.ts'
+import type { DesktopSettings, ServerRestart } from '../server-core/contract/console-api.ts'
+import { NPU_SOURCES } from '../server-core/contract/devices.ts'
 import type { Ports } from './server-messages.ts'
 import { readWindowState } from './window-state.ts'
 import type { WindowState } from './window-state.ts'
@@ -12,6 +13,8 @@ export interface StoredSettings extends DesktopSettings {
   /** Absolute paths, last opened first. */
   readonly recentRepositories: readonly string[]
   readonly window: WindowState | null
+  /** What was chosen in the window for the engine; the command line overrules it. */
+  readonly engine: ServerRestart
 }
 
 export const DEFAULT_SETTINGS: StoredSettings = {
@@ -21,6 +24,7 @@ export const DEFAULT_SETTINGS: StoredSettings = {
   ports: { http: 8000, grpc: 8001, metrics: 8002, console: 8600 },
   recentRepositories: [],
   window: null,
+  engine: {},
 }
 
 const LANGUAGES: readonly DesktopSettings['language'][] = ['zh-CN', 'en', 'system']
@@ -99,6 +103,15 @@ function readStoredSettings(fields: Readonly<Record<string, unknown>>): StoredSe
     ports: { http: port('http'), grpc: port('grpc'), metrics: port('metrics'), console: port('console') },
     recentRepositories: Array.isArray(recent) ? recent.filter((entry) => typeof entry === 'string') : [],
     window: readWindowState(fields['window']),
+    engine: readEngine(asRecord(fields['engine']) ?? {}),
+  }
+}
+
+function readEngine({ npuSource, simulatedCards, cannSetEnv }: Readonly<Record<string, unknown>>): ServerRestart {
+  return {
+    ...(isOneOf(npuSource, NPU_SOURCES) ? { npuSource } : {}),
+    ...(Array.isArray(simulatedCards) && simulatedCards.length > 0 ? { simulatedCards: simulatedCards.filter((card) => typeof card === 'string') } : {}),
+    ...(typeof cannSetEnv === 'string' && cannSetEnv !== '' ? { cannSetEnv } : {}),
   }
 }
 

@@ -19,7 +19,7 @@ const SERVER_EXTERNALS = ['onnxruntime-node', 'onnxruntime-common', '@gutenye/*'
 
 const targets = {
   server: { sources: ['server-core', 'electron/server-entry.ts', 'assets/sample-repository'], needs: ['server-core/cli/main.ts'], build: buildServer },
-  electron: { sources: ['electron', 'server-core/contract', 'server-core/cli/cann-environment.ts', 'server-core/telemetry'], needs: ['electron/main.ts', 'electron/preload.ts'], build: buildElectron },
+  electron: { sources: ['electron', 'server-core/contract', 'server-core/cli/cann-environment.ts', 'server-core/cli/restart-flags.ts', 'server-core/telemetry'], needs: ['electron/main.ts', 'electron/preload.ts'], build: buildElectron },
   renderer: { sources: ['renderer', 'server-core/contract'], needs: ['renderer/index.html'], build: buildRenderer },
   native: { sources: ['native'], needs: ['native/CMakeLists.txt'], build: buildNative },
 }

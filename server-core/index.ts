@@ -1,7 +1,9 @@
 /** What programs that embed the server use: the desktop's server process, the command line, tests. */
 export { exitAtOnce } from './backends/native-addon.ts'
-export { environmentWithCann } from './cli/cann-environment.ts'
+export { APPLIED_VARIABLE, environmentWithCann } from './cli/cann-environment.ts'
 export { parseServeArguments } from './cli/parse-arguments.ts'
+export { checkNpu } from './cli/restart.ts'
+export { restartFlags } from './cli/restart-flags.ts'
 export { serveArgumentsIn } from './cli/serve-arguments-in.ts'
 export { DEFAULT_SERVER_OPTIONS, serverOptions, type ServerOptions } from './options.ts'
 export { startServer, type ListeningAddresses, type RunningServer, type StartServerHooks } from './start-server.ts'
