@@ -1,15 +1,12 @@
-/**
- * Builds and runs the C++ tests of libtritonserver.so: plain, under AddressSanitizer (with leaks and undefined behaviour) and under ThreadSanitizer. Then
- * holds the library and the fixture backends against the list of the functions of Triton's headers.
- */
-import { execFile, execFileSync } from 'node:child_process'
+/** Holds libtritonserver.so and the fixture backends against the list of the functions of Triton's headers. */
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { BUILD_MILLISECONDS, buildDirectory, buildPreset, runProgram } from './test-build.ts'
 
 const native = import.meta.dirname
-const BUILD_MINUTES = 15
 const GROUPS = ['Api', 'Bls', 'Containment', 'Kit', 'Lifecycle', 'Onnx', 'OnnxLibrary', 'Request']
 const FIXTURES = ['minimal', 'batching', 'decoupled', 'bls']
 
@@ -17,21 +14,11 @@ const FIXTURES = ['minimal', 'batching', 'decoupled', 'bls']
 const functions = readFileSync(join(native, 'test/server-functions.txt'), 'utf8').split('\n').filter((line) => /^\d /.test(line))
   .map((line) => ({ tier: Number(line.slice(0, 1)), name: line.slice(2) }))
 
-describe.each(['test', 'asan', 'tsan'])('C++ tests of the Triton backend host, preset %s', (preset) => {
-  it('builds', { timeout: BUILD_MINUTES * 60_000 }, () => build(preset))
-
-  it.each(GROUPS)('passes %s', { timeout: 300_000 }, async (group) => {
-    const { output, failure } = await run(join(directory(preset), 'test/triton_host_test'), [group])
-    expect({ output, failure }).toMatchObject({ failure: null })
-    expect(output).toMatch(/\b[1-9]\d* ran, 0 failed/)
-  })
-})
-
 describe('libtritonserver.so', () => {
-  beforeAll(() => build('test'), BUILD_MINUTES * 60_000)
+  beforeAll(() => buildPreset('test'), BUILD_MILLISECONDS)
 
   it('exports the 283 functions of the headers under its plain name, beside them only those of host.h', () => {
-    const library = join(directory('test'), 'triton/libtritonserver.so')
+    const library = join(buildDirectory('test'), 'triton/libtritonserver.so')
     expect(functions).toHaveLength(283)
     const exported = symbols(library, '--defined-only')
     expect(exported.filter((name) => !name.startsWith('tritonhost_'))).toEqual(functions.map(({ name }) => name).sort())
@@ -42,9 +29,9 @@ describe('libtritonserver.so', () => {
   })
 
   it('is what the fixture backends ask for, and each function of the first three tiers is asked for by one of them', () => {
-    const imported = new Set(FIXTURES.flatMap((name) => symbols(join(directory('test'), `test/backends/${name}/libtriton_${name}.so`), '--undefined-only')))
+    const imported = new Set(FIXTURES.flatMap((name) => symbols(join(buildDirectory('test'), `test/backends/${name}/libtriton_${name}.so`), '--undefined-only')))
     expect(functions.filter(({ tier, name }) => tier <= 3 && !imported.has(name)).map(({ name }) => name)).toEqual([])
-    const needed = execFileSync('readelf', ['-d', join(directory('test'), 'test/backends/minimal/libtriton_minimal.so')], { encoding: 'utf8' })
+    const needed = execFileSync('readelf', ['-d', join(buildDirectory('test'), 'test/backends/minimal/libtriton_minimal.so')], { encoding: 'utf8' })
     expect(needed).toMatch(/NEEDED.*\[libtritonserver\.so\]/)
   })
 
@@ -53,8 +40,8 @@ describe('libtritonserver.so', () => {
     const temporary = mkdtempSync(join(tmpdir(), 'count-calls-'))
     try {
       const file = join(temporary, 'counts')
-      const { output, failure } = await run(join(directory('test'), 'test/triton_host_test'), GROUPS.filter((group) => group !== 'Api'), {
-        LD_PRELOAD: join(directory('test'), 'test/libcount_calls.so'), COUNT_CALLS_FILE: file,
+      const { output, failure } = await runProgram(join(buildDirectory('test'), 'test/triton_host_test'), GROUPS.filter((group) => group !== 'Api'), {
+        LD_PRELOAD: join(buildDirectory('test'), 'test/libcount_calls.so'), COUNT_CALLS_FILE: file,
       })
       expect({ output, failure }).toMatchObject({ failure: null })
       const calls = new Map(readFileSync(file, 'utf8').trim().split('\n').map((line) => line.split(' ') as [string, string]))
@@ -64,28 +51,6 @@ describe('libtritonserver.so', () => {
     }
   })
 })
-
-function directory(preset: string): string {
-  return join(native, '../build', `native-${preset}`)
-}
-
-async function build(preset: string): Promise<void> {
-  for (const args of [['--preset', preset], ['--build', '--preset', preset]]) {
-    const { output, failure } = await run('cmake', args)
-    if (failure === null) continue
-    throw new Error(`${output}\ncmake ${args.join(' ')} failed (${failure}): where it could not be started, install cmake, make and a C++ compiler `
-      + '(Debian: apt-get install -y cmake make g++); otherwise the output above says what is wrong')
-  }
-}
-
-/** Not synchronous: a build takes longer than vitest waits for a worker that does not answer. */
-function run(command: string, args: string[], environment: Record<string, string> = {}): Promise<{ output: string; failure: string | null }> {
-  return new Promise((resolve) => {
-    execFile(command, args, { cwd: native, env: { ...process.env, ...environment }, maxBuffer: 64 << 20 }, (error, stdout, stderr) => {
-      resolve({ output: `${stdout}${stderr}`, failure: error === null ? null : `${error.code ?? error.signal ?? error.message}` })
-    })
-  })
-}
 
 /** Dynamic symbols of a library that are functions of Triton's or of the host's. */
 function symbols(library: string, which: string): string[] {

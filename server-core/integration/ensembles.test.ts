@@ -4,14 +4,14 @@ import type { InferenceResponse, Tensor } from '../contract/inference.ts'
 import type { EnsembleGraph } from '../contract/ensemble.ts'
 import { consoleCommandHandlers, type ConsoleCaller } from '../frontends/console/console-commands.ts'
 import type { InferenceResult } from '../inference-server.ts'
-import { serverOptions } from '../options.ts'
 import { ServerError } from '../server-error.ts'
-import { type RunningServer, startServer } from '../start-server.ts'
+import type { RunningServer } from '../start-server.ts'
 import { idleDevices, noSimulation } from '../testing/test-devices.ts'
-import { GrpcClient } from '../testing/grpc-client.ts'
-import { HttpClient } from '../testing/http-client.ts'
+import type { GrpcClient } from '../testing/grpc-client.ts'
+import type { HttpClient } from '../testing/http-client.ts'
 import { onnxModel, type OnnxNodeSpec, type OnnxTensorSpec } from '../testing/onnx-fixture.ts'
-import { identityConfig, TemporaryRepository } from '../testing/temporary-repository.ts'
+import { serveRepository, type ServedRepository } from '../testing/served-repository.ts'
+import { identityConfig } from '../testing/temporary-repository.ts'
 import { floatsOf, fp32, requestOf } from '../testing/test-server.ts'
 
 const rows = (name: string, type: OnnxTensorSpec['type'] = 'FP32'): OnnxTensorSpec => ({ name, type, shape: ['batch', 2] })
@@ -73,27 +73,18 @@ const FILES = {
     `max_inflight_requests: 2 ${step('repeat', { IN: 'VALUES', DELAY: 'DELAYS', WAIT: 'WAIT' }, { OUT: 'V' })}${step('double_one', { I: 'V' }, { O: 'Y' })}`),
 }
 
-let repository: TemporaryRepository
+let served: ServedRepository
 let running: RunningServer
 let http: HttpClient
 let metrics: HttpClient
 let grpc: GrpcClient
 
 beforeAll(async () => {
-  repository = await TemporaryRepository.create(FILES)
-  running = await startServer(serverOptions({ modelRepositories: [repository.path], httpPort: 0, grpcPort: 0, metricsPort: 0, console: false }))
-  http = new HttpClient(running.addresses.http?.port ?? 0)
-  metrics = new HttpClient(running.addresses.metrics?.port ?? 0)
-  grpc = new GrpcClient(running.addresses.grpc?.port ?? 0)
+  served = await serveRepository(FILES)
+  ;({ running, http, metrics, grpc } = served)
 })
 
-afterAll(async () => {
-  http.close()
-  metrics.close()
-  grpc.close()
-  await running.stop()
-  await repository[Symbol.asyncDispose]()
-})
+afterAll(() => served[Symbol.asyncDispose]())
 
 const infer = async (model: string, inputs: readonly object[], more: object = {}) => {
   const { status, text } = await http.send({ path: `/v2/models/${model}/infer`, body: JSON.stringify({ inputs, ...more }) })

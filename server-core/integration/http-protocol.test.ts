@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ERROR_KINDS, type ErrorKind } from '../contract/errors.ts'
 import type { Tensor } from '../contract/inference.ts'
-import { serverOptions } from '../options.ts'
-import { type RunningServer, startServer } from '../start-server.ts'
-import { GrpcClient } from '../testing/grpc-client.ts'
-import { type HttpAnswer, HttpClient } from '../testing/http-client.ts'
-import { identityConfig, TemporaryRepository } from '../testing/temporary-repository.ts'
+import type { RunningServer } from '../start-server.ts'
+import type { GrpcClient } from '../testing/grpc-client.ts'
+import type { HttpAnswer, HttpClient } from '../testing/http-client.ts'
+import { serveRepository, type ServedRepository } from '../testing/served-repository.ts'
+import { identityConfig } from '../testing/temporary-repository.ts'
 
 const tensors = (kind: 'input' | 'output', list: string) => `${kind} [ ${list} ]`
 
@@ -18,14 +18,14 @@ function modelOf(pairs: readonly (readonly [type: string, dims: string, more?: s
     `${tensors('output', outputs.map((text, i) => `{ name: "OUTPUT${i}" ${text} }`).join(', '))}\n${more}\n`
 }
 
-let repository: TemporaryRepository
+let served: ServedRepository
 let running: RunningServer
 let http: HttpClient
 let metrics: HttpClient
 let grpc: GrpcClient
 
 beforeAll(async () => {
-  repository = await TemporaryRepository.create({
+  served = await serveRepository({
     'plain/config.pbtxt': identityConfig(), 'plain/1/.keep': '', 'plain/3/.keep': '',
     'batched/config.pbtxt': identityConfig('dynamic_batching { max_queue_delay_microseconds: 100 default_queue_policy { default_timeout_microseconds: 18446744073709551615 } }\nmetric_tags { key: "team" value: "ocr" }'), 'batched/1/.keep': '',
     'pair/config.pbtxt': modelOf([['TYPE_FP32', '[ 2 ]'], ['TYPE_INT32', '[ -1, 2 ]']], '', 4), 'pair/1/.keep': '',
@@ -35,23 +35,11 @@ beforeAll(async () => {
     'leaving/config.pbtxt': identityConfig('parameters { key: "execute_delay_ms" value { string_value: "1000" } }\ninstance_group { count: 2 kind: KIND_CPU }'), 'leaving/1/.keep': '',
     'later/config.pbtxt': identityConfig(), 'later/1/.keep': '',
     'bad/config.pbtxt': 'backend: "identity"\ninput [ { name: "X" data_type: TYPE_FP32 dims: [ 1 ] } ]\noutput [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 1 ] } ]\n', 'bad/1/.keep': '',
-  })
-  running = await startServer(serverOptions({
-    modelRepositories: [repository.path], modelControlMode: 'explicit', loadModels: ['plain', 'batched', 'pair', 'optional', 'text', 'wide'],
-    httpPort: 0, grpcPort: 0, metricsPort: 0, console: false,
-  }))
-  http = new HttpClient(running.addresses.http?.port ?? 0)
-  metrics = new HttpClient(running.addresses.metrics?.port ?? 0)
-  grpc = new GrpcClient(running.addresses.grpc?.port ?? 0)
+  }, { modelControlMode: 'explicit', loadModels: ['plain', 'batched', 'pair', 'optional', 'text', 'wide'] })
+  ;({ running, http, metrics, grpc } = served)
 })
 
-afterAll(async () => {
-  http.close()
-  metrics.close()
-  grpc.close()
-  await running.stop()
-  await repository[Symbol.asyncDispose]()
-})
+afterAll(() => served[Symbol.asyncDispose]())
 
 interface Call {
   readonly model: string

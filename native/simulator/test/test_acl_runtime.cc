@@ -23,6 +23,22 @@ void Start(const std::vector<std::string> &profiles = {"910B3", "910B3"}) {
   CHECK_EQ(aclrtSetDevice(0), ACL_SUCCESS);
 }
 
+/** A stream, and a piece of device and of pinned memory to copy between; given back with the process of the test. */
+struct CopyPlace {
+  aclrtStream stream = nullptr;
+  void *device = nullptr;
+  void *pinned = nullptr;
+  explicit CopyPlace(size_t size) : bytes(size) {
+    CHECK_EQ(aclrtCreateStream(&stream), ACL_SUCCESS);
+    CHECK_EQ(aclrtMalloc(&device, bytes, ACL_MEM_MALLOC_NORMAL_ONLY), ACL_SUCCESS);
+    CHECK_EQ(aclrtMallocHost(&pinned, bytes), ACL_SUCCESS);
+  }
+  aclError CopyOut() const { return aclrtMemcpyAsync(pinned, bytes, device, bytes, ACL_MEMCPY_DEVICE_TO_HOST, stream); }
+
+ private:
+  const size_t bytes;
+};
+
 }  // namespace
 
 TEST(refuses_to_start_without_settings) {
@@ -272,41 +288,31 @@ TEST(work_appears_only_when_the_stream_gets_to_it) {
 
 TEST(a_hanging_stream_can_be_aborted_and_destroyed) {
   Start();
-  aclrtStream stream = nullptr;
-  void *device = nullptr;
-  void *pinned = nullptr;
-  CHECK_EQ(aclrtCreateStream(&stream), ACL_SUCCESS);
-  CHECK_EQ(aclrtMalloc(&device, 16, ACL_MEM_MALLOC_NORMAL_ONLY), ACL_SUCCESS);
-  CHECK_EQ(aclrtMallocHost(&pinned, 16), ACL_SUCCESS);
+  const CopyPlace place(16);
   UseCards({"910B3", "910B3"}, "{\"kind\": \"hang\", \"device\": 0}");
   aclrtDeviceStatus health = ACL_RT_DEVICE_STATUS_NORMAL;
   CHECK_EQ(aclrtQueryDeviceStatus(0, &health), ACL_SUCCESS);
   CHECK_EQ(health, ACL_RT_DEVICE_STATUS_ABNORMAL);
-  CHECK_EQ(aclrtMemcpyAsync(pinned, 8, device, 8, ACL_MEMCPY_DEVICE_TO_HOST, stream), ACL_SUCCESS);
-  CHECK_EQ(aclrtSynchronizeStreamWithTimeout(stream, 20), ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
-  CHECK_EQ(aclrtStreamAbort(stream), ACL_SUCCESS);
-  CHECK_EQ(aclrtSynchronizeStream(stream), ACL_ERROR_RT_DEVICE_TASK_ABORT);
-  CHECK_EQ(aclrtMemcpyAsync(pinned, 8, device, 8, ACL_MEMCPY_DEVICE_TO_HOST, stream), ACL_SUCCESS);
-  CHECK_EQ(aclrtDestroyStreamForce(stream), ACL_SUCCESS);
+  CHECK_EQ(place.CopyOut(), ACL_SUCCESS);
+  CHECK_EQ(aclrtSynchronizeStreamWithTimeout(place.stream, 20), ACL_ERROR_RT_STREAM_SYNC_TIMEOUT);
+  CHECK_EQ(aclrtStreamAbort(place.stream), ACL_SUCCESS);
+  CHECK_EQ(aclrtSynchronizeStream(place.stream), ACL_ERROR_RT_DEVICE_TASK_ABORT);
+  CHECK_EQ(place.CopyOut(), ACL_SUCCESS);
+  CHECK_EQ(aclrtDestroyStreamForce(place.stream), ACL_SUCCESS);
 }
 
 TEST(errors_of_tasks_surface_at_the_synchronisation_once) {
   Start();
-  aclrtStream stream = nullptr;
-  void *device = nullptr;
-  void *pinned = nullptr;
-  CHECK_EQ(aclrtCreateStream(&stream), ACL_SUCCESS);
-  CHECK_EQ(aclrtMalloc(&device, 16, ACL_MEM_MALLOC_NORMAL_ONLY), ACL_SUCCESS);
-  CHECK_EQ(aclrtMallocHost(&pinned, 16), ACL_SUCCESS);
+  const CopyPlace place(16);
   const struct {
     const char *kind;
     aclError code;
   } faults[] = {{"ecc", ACL_ERROR_RT_HBM_MULTI_BIT_ECC_ERROR}, {"task-timeout", ACL_ERROR_RT_TASK_TIMEOUT}, {"operator-exception", ACL_ERROR_RT_SYS_DMA}};
   for (const auto &fault : faults) {
     UseCards({"910B3", "910B3"}, std::string("{\"kind\": \"") + fault.kind + "\", \"device\": 0, \"count\": 1}");
-    CHECK_EQ(aclrtMemcpyAsync(pinned, 8, device, 8, ACL_MEMCPY_DEVICE_TO_HOST, stream), ACL_SUCCESS);
-    CHECK_EQ(aclrtSynchronizeStream(stream), fault.code);
-    CHECK_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+    CHECK_EQ(place.CopyOut(), ACL_SUCCESS);
+    CHECK_EQ(aclrtSynchronizeStream(place.stream), fault.code);
+    CHECK_EQ(aclrtSynchronizeStream(place.stream), ACL_SUCCESS);
     CHECK_EQ(aclrtPeekAtLastError(ACL_RT_THREAD_LEVEL), fault.code);
     CHECK_EQ(aclrtGetLastError(ACL_RT_THREAD_LEVEL), fault.code);
     CHECK_EQ(aclrtGetLastError(ACL_RT_THREAD_LEVEL), ACL_SUCCESS);
@@ -315,17 +321,12 @@ TEST(errors_of_tasks_surface_at_the_synchronisation_once) {
 
 TEST(memory_freed_before_its_copy_surfaces_at_the_synchronisation) {
   Start();
-  aclrtStream stream = nullptr;
-  void *device = nullptr;
-  void *pinned = nullptr;
-  CHECK_EQ(aclrtCreateStream(&stream), ACL_SUCCESS);
-  CHECK_EQ(aclrtMalloc(&device, 1 << 20, ACL_MEM_MALLOC_NORMAL_ONLY), ACL_SUCCESS);
-  CHECK_EQ(aclrtMallocHost(&pinned, 1 << 20), ACL_SUCCESS);
+  const CopyPlace place(1 << 20);
   UseCards({"910B3", "910B3"}, "{\"kind\": \"hang\", \"device\": 0}");
-  CHECK_EQ(aclrtMemcpyAsync(pinned, 1 << 20, device, 1 << 20, ACL_MEMCPY_DEVICE_TO_HOST, stream), ACL_SUCCESS);
-  CHECK_EQ(aclrtFree(device), ACL_SUCCESS);
+  CHECK_EQ(place.CopyOut(), ACL_SUCCESS);
+  CHECK_EQ(aclrtFree(place.device), ACL_SUCCESS);
   UseCards({"910B3", "910B3"});
-  CHECK_EQ(aclrtSynchronizeStream(stream), ACL_ERROR_RT_AICORE_EXCEPTION);
+  CHECK_EQ(aclrtSynchronizeStream(place.stream), ACL_ERROR_RT_AICORE_EXCEPTION);
 }
 
 TEST(a_lost_card_fails_at_every_door) {

@@ -14,6 +14,14 @@ void Misbehave(Rig& rig, const char* how, std::uint64_t token = 1) {
   rig.Submit(1, token, {&request});
 }
 
+// Serves the misbehaving backend with a batch of two requests, of which the first says how.
+void MisbehaveWithTwo(Rig& rig, const char* how) {
+  rig.Serve(1, "misbehaving");
+  Request first(1), second(2);
+  first.Do(how);
+  rig.Submit(1, 1, {&first, &second});
+}
+
 // The error that the backend got from the API, as it passed it on.
 std::string ToldBackend(Rig& rig, const char* how) {
   Misbehave(rig, how);
@@ -29,10 +37,7 @@ std::string ToldBackend(Rig& rig, const char* how) {
 
 TEST(Containment, an_exception_fails_the_batch_and_the_instance_goes_on) {
   Rig rig;
-  rig.Serve(1, "misbehaving");
-  Request first(1), second(2);
-  first.Do("throw");
-  rig.Submit(1, 1, {&first, &second});
+  MisbehaveWithTwo(rig, "throw");
   const std::string text = "backend 'misbehaving' threw an exception out of TRITONBACKEND_ModelInstanceExecute: out of everything";
   for (const std::uint64_t token : {1, 2}) {
     const EventPtr response = rig.Wait(TRITONHOST_EVENT_RESPONSE, token);
@@ -50,10 +55,7 @@ TEST(Containment, an_exception_fails_the_batch_and_the_instance_goes_on) {
 
 TEST(Containment, an_exception_after_some_were_answered_fails_the_others_only) {
   Rig rig;
-  rig.Serve(1, "misbehaving");
-  Request first(1), second(2);
-  first.Do("throw_after_one");
-  rig.Submit(1, 1, {&first, &second});
+  MisbehaveWithTwo(rig, "throw_after_one");
   EXPECT_EQ(ErrorOf(rig.Wait(TRITONHOST_EVENT_RESPONSE, 1)), "");
   EXPECT_CONTAINS(ErrorOf(rig.Wait(TRITONHOST_EVENT_RESPONSE, 2)), "after one");
   rig.Wait(TRITONHOST_EVENT_BATCH_EXECUTED, 1);
@@ -63,10 +65,7 @@ TEST(Containment, an_exception_after_some_were_answered_fails_the_others_only) {
 
 TEST(Containment, an_error_after_a_release_is_reported) {
   Rig rig;
-  rig.Serve(1, "misbehaving");
-  Request first(1), second(2);
-  first.Do("error_after_release");
-  rig.Submit(1, 1, {&first, &second});
+  MisbehaveWithTwo(rig, "error_after_release");
   EXPECT_EQ(ErrorOf(rig.Wait(TRITONHOST_EVENT_RESPONSE, 1)), "");
   EXPECT_EQ(ErrorOf(rig.Wait(TRITONHOST_EVENT_RESPONSE, 2)), "too late to fail");
   rig.WaitText(TRITONHOST_EVENT_VIOLATION, "backend 'misbehaving' failed a batch of model 'misbehaving' after releasing 1 of its 2 requests");
