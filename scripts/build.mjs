@@ -1,13 +1,14 @@
-// Builds what runs outside the sources into dist/: `node scripts/build.mjs [--only server|electron|renderer|native]... [--if-stale]`.
+// Builds what runs outside the sources into dist/: `node scripts/build.mjs [--only server|electron|renderer|native]... [--if-stale] [--native-optional]`.
 //   server    dist/server    npu-console.mjs, server-entry.mjs (utility process), one .mjs per worker, .proto files, sample assets
 //   electron  dist/electron  main.cjs, preload.cjs
 //   renderer  dist/renderer  the console window, by vite
 //   native    dist/native    addon.node, libtritonserver.so, backends/<name>/libtriton_<name>.so, simulated-cann/, by cmake
-// With --if-stale a target whose sources did not change since its last build is left alone, so that a second start is quick.
+// With --if-stale a target whose sources did not change since its last build is left alone, so that a second start is quick. With --native-optional a
+// machine without a C++ compiler is no failure: the native parts are left out, with a sentence about what is missing and how to get it.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { basename, dirname, join, relative, resolve } from 'node:path'
+import { basename, delimiter, dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { packageDirectories, writeThirdPartyNotices } from './third-party-notices.mjs'
@@ -25,6 +26,8 @@ const targets = {
 }
 
 class BuildError extends Error {}
+/** The tools of the native parts are not there. */
+class MissingToolsError extends BuildError {}
 
 async function buildServer(outdir) {
   const esbuild = await import('esbuild')
@@ -90,6 +93,10 @@ async function buildRenderer(outDir) {
 }
 
 async function buildNative(outdir) {
+  const missing = missingNativeTools()
+  if (missing.length > 0) {
+    throw new MissingToolsError(`${missing.join(', ')} not found. Install what is missing (Debian and Ubuntu: sudo apt-get install g++ cmake make; openEuler and Fedora: sudo dnf install gcc-c++ cmake make), then run: npm run build`)
+  }
   const build = join(root, 'build/native')
   run('cmake', ['-S', join(root, 'native'), '-B', build, '-DCMAKE_BUILD_TYPE=Release', `-DNODE_EXECUTABLE=${process.execPath}`],
     'install cmake and a C++ compiler (Debian: apt-get install -y cmake g++ make)')
@@ -102,6 +109,16 @@ async function buildNative(outdir) {
     cpSync(join(build, 'backends', library), join(outdir, 'backends', library))
   }
   return [join(root, 'node_modules/node-addon-api/napi.h'), join(root, 'node_modules/node-api-headers/index.js')]
+}
+
+/** What the native parts are built with and this machine does not have. CXX may name the compiler, as for cmake. */
+function missingNativeTools() {
+  const isHere = (name) => (process.env.PATH ?? '').split(delimiter).some((directory) => existsSync(resolve(root, directory, name)))
+  const compilers = process.env.CXX === undefined ? ['c++', 'g++', 'clang++'] : [process.env.CXX.split(' ')[0]]
+  return [
+    ...(compilers.some(isHere) ? [] : [`a C++ compiler (${compilers.join(', ')})`]),
+    ...['cmake', 'make'].filter((name) => !isHere(name)),
+  ]
 }
 
 function run(command, args, remedy) {
@@ -171,7 +188,9 @@ async function buildTarget(name, ifStale) {
   console.log(`build ${name}: ${((performance.now() - started) / 1000).toFixed(1)} s`)
 }
 
-const { values } = parseArgs({ options: { only: { type: 'string', multiple: true }, 'if-stale': { type: 'boolean', default: false } } })
+const { values } = parseArgs({
+  options: { only: { type: 'string', multiple: true }, 'if-stale': { type: 'boolean', default: false }, 'native-optional': { type: 'boolean', default: false } },
+})
 const names = values.only ?? Object.keys(targets)
 const unknown = names.find((name) => !Object.hasOwn(targets, name))
 if (unknown !== undefined) {
@@ -183,6 +202,10 @@ for (const name of names) {
   try {
     await buildTarget(name, values['if-stale'])
   } catch (error) {
+    if (values['native-optional'] && error instanceof MissingToolsError) {
+      console.log(`build native: left out, ${error.message}\nUntil then models run through onnxruntime-node; Triton backends, NPUs and simulated NPUs are not available.`)
+      continue
+    }
     failed++
     console.error(`build ${name}: ${error instanceof BuildError ? error.message : (error.stack ?? error)}`)
   }

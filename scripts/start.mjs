@@ -26,7 +26,7 @@ if (args.includes('--help')) {
   process.exit(0)
 }
 
-const build = spawnSync(node, [join(projectDirectory, 'scripts', 'build.mjs'), '--if-stale'], { stdio: 'inherit', cwd: projectDirectory })
+const build = spawnSync(node, [join(projectDirectory, 'scripts', 'build.mjs'), '--if-stale', '--native-optional'], { stdio: 'inherit', cwd: projectDirectory })
 if (build.status !== 0) {
   console.error('npm start: the build failed (see above). After a change of dependencies run "npm ci" first.')
   process.exit(build.status ?? 1)

@@ -7,9 +7,10 @@ const PACKAGES = [
   { package: 'xvfb', what: 'Xvfb (a display for tests with windows)', isHere: () => runs('Xvfb', ['-help']) },
   { package: 'python3', what: 'Python 3 (the ordinary client of the end-to-end tests)', isHere: () => runs('python3', ['--version']) },
   { package: 'python3-numpy', what: 'numpy for that Python', isHere: () => runs(pythonPath(), ['-c', 'import numpy']) },
-  { package: 'g++', what: 'a C++17 compiler (native parts)', isHere: () => runs('g++', ['--version']) || runs('c++', ['--version']) },
-  { package: 'cmake', what: 'CMake 3.18 or newer (native parts)', isHere: () => runs('cmake', ['--version']) },
+  { package: 'g++', what: 'a C++20 compiler (native parts)', isHere: () => runs('g++', ['--version']) || runs('c++', ['--version']) },
+  { package: 'cmake', what: 'CMake 3.21 or newer (native parts)', isHere: () => runs('cmake', ['--version']) },
   { package: 'make', what: 'make (native parts)', isHere: () => runs('make', ['--version']) },
+  { package: 'util-linux', what: 'flock (test files that share a native build)', isHere: () => runs('flock', ['--version']) },
 ]
 
 /** The Chromium that the tests drive: CHROMIUM_PATH, or where Debian and others put it. */
