@@ -105,7 +105,7 @@ async function buildNative(outdir) {
   cpSync(join(build, 'triton/libtritonserver.so'), join(outdir, 'libtritonserver.so'))
   // For --npu=simulated; its libraries have CANN's names, so they lie apart from everything that a loader searches.
   cpSync(join(build, 'simulator/cann'), join(outdir, 'simulated-cann'), { recursive: true })
-  for (const library of readdirSync(join(build, 'backends'), { recursive: true }).filter((file) => /^(\w+)\/libtriton_\1\.so$/.test(file))) {
+  for (const library of readdirSync(join(build, 'backends'), { recursive: true }).filter((file) => /^(\w+)\/(libtriton_\1|libnpu_ge_bridge(_cann)?)\.so$/.test(file))) {
     cpSync(join(build, 'backends', library), join(outdir, 'backends', library))
   }
   return [join(root, 'node_modules/node-addon-api/napi.h'), join(root, 'node_modules/node-api-headers/index.js')]
