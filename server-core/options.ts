@@ -25,6 +25,8 @@ export interface ServerOptions {
   readonly responseCacheByteSize: number
   /** `--backend-config=<backend>,<key>=<value>`: backend name ('' for all) to settings. */
   readonly backendConfig: Readonly<Record<string, Readonly<Record<string, string>>>>
+  /** `--backend-directory`: where backend libraries are looked for before those that come with the server; '' : only there. */
+  readonly backendDirectory: string
   /** `execution_count`: instances wait for the resources of their `rate_limiter`. */
   readonly rateLimit: 'off' | 'execution_count'
   readonly rateLimitResources: readonly RateLimitResource[]
@@ -83,6 +85,7 @@ export const DEFAULT_SERVER_OPTIONS: ServerOptions = Object.freeze({
   cacheConfig: {},
   responseCacheByteSize: 0,
   backendConfig: {},
+  backendDirectory: '',
   rateLimit: 'off',
   rateLimitResources: [],
   hostPolicies: {},

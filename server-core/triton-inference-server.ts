@@ -64,6 +64,7 @@ export class TritonInferenceServer implements InferenceServer {
     this.controlMode = options.modelControlMode
     this.#options = options
     this.#registry = registry
+    registry.attach(this)
     this.#clock = clock
     this.#log = logs.logger('server')
     this.#repositoryLog = logs.logger('model-repository')

@@ -5,6 +5,7 @@
 #include "dcmi.h"
 #include "process_exit.h"
 #include "thread_info.h"
+#include "triton_host.h"
 
 namespace npu_console {
 namespace {
@@ -36,6 +37,7 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("currentThreadCpuNanoseconds", Napi::Function::New(env, CurrentThreadCpuNanosecondsCall, "currentThreadCpuNanoseconds"));
   exports.Set("exitAtOnce", Napi::Function::New(env, ExitAtOnceCall, "exitAtOnce"));
   ExportDcmi(env, exports);
+  ExportTritonHost(env, exports);
   return exports;
 }
 

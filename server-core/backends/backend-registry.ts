@@ -1,54 +1,80 @@
-import type { ServerOptions } from '../options.ts'
+import type { InferenceServer } from '../inference-server.ts'
+import { DEFAULT_SERVER_OPTIONS, type ServerOptions } from '../options.ts'
 import type { LogHub } from '../logger.ts'
-import { ServerError } from '../server-error.ts'
 import type { Backend } from './backend.ts'
+import { chooseImplementation } from './choose-implementation.ts'
 import { identityBackend } from './identity/identity-backend.ts'
+import { findLibrary, installedBackends, type ModelPlace } from './native/library-search.ts'
+import { NativeBackends } from './native/native-backends.ts'
 import { createOnnxRuntimeBackend } from './onnxruntime/onnxruntime-backend.ts'
 import { createRepeatBackend } from './repeat/repeat-backend.ts'
 
-/** The backends of this server by name. Each is initialised when the first model needs it and shared by all models. */
+export type BackendRegistryOptions = Pick<ServerOptions, 'backendConfig' | 'backendDirectory' | 'disableAutoCompleteConfig' | 'exitTimeoutSeconds'>
+
+/**
+ * The backends of this server by name: those written for it, and libraries made for Triton. Each is initialised when the first model needs it and shared
+ * by all models.
+ */
 export class BackendRegistry {
+  readonly native: NativeBackends
   readonly #backends: ReadonlyMap<string, Backend>
-  readonly #initialised = new Map<string, Promise<void>>()
-  readonly #options: Pick<ServerOptions, 'backendConfig'>
+  readonly #initialised = new Map<Backend, Promise<void>>()
+  readonly #options: BackendRegistryOptions
   readonly #logs: LogHub
 
-  constructor(backends: readonly Backend[], options: Pick<ServerOptions, 'backendConfig'>, logs: LogHub) {
+  constructor(backends: readonly Backend[], options: BackendRegistryOptions, logs: LogHub) {
     this.#backends = new Map(backends.map((backend) => [backend.name, backend]))
     this.#options = options
     this.#logs = logs
+    this.native = new NativeBackends(options, logs)
   }
 
-  get names(): readonly string[] { return [...this.#backends.keys()] }
+  /** Those that models may ask for; a library in a model's own folder serves that model without being among them. */
+  get names(): readonly string[] { return [...new Set([...this.#backends.keys(), ...installedBackends(this.#options.backendDirectory)])] }
+
+  /** Whom backends ask that have questions of their own. */
+  attach(server: InferenceServer): void { this.native.attach(server) }
 
   /** Settings of `--backend-config` for one backend: the global ones, overruled by its own. */
   configOf(name: string): Readonly<Record<string, string>> {
     return { ...this.#options.backendConfig[''], ...this.#options.backendConfig[name] }
   }
 
-  /** The backend, initialised. @throws ServerError INVALID_ARG when there is none of this name */
-  async find(name: string): Promise<Backend> {
-    const backend = this.#backends.get(name)
-    if (backend === undefined) {
-      throw new ServerError('INVALID_ARG', `unable to find backend library for backend '${name}', try specifying runtime on the model configuration.`)
-    }
-    let initialised = this.#initialised.get(name)
+  /**
+   * The backend for a model, initialised. One that has neither an implementation here nor a library fails when the model is initialized, and says where
+   * was looked.
+   * @param place null: any model's
+   */
+  async find(name: string, place: ModelPlace | null = null): Promise<Backend> {
+    const builtIn = this.#backends.get(name)
+    const implementation = chooseImplementation({
+      name, isBuiltIn: builtIn !== undefined, library: findLibrary(name, place, this.#options.backendDirectory), backendConfig: this.configOf(name),
+    })
+    const backend = implementation === 'builtIn' && builtIn !== undefined ? builtIn : this.native.backend(name)
+    let initialised = this.#initialised.get(backend)
     if (initialised === undefined) {
-      initialised = backend.initialize?.({ backendConfig: this.configOf(name), log: this.#logs.logger(`backend-${name}`) }) ?? Promise.resolve()
-      this.#initialised.set(name, initialised)
-      initialised.catch(() => { this.#initialised.delete(name) })
+      const library = findLibrary(name, null, this.#options.backendDirectory) === null ? {} : { library: this.native.backend(name) }
+      initialised = backend.initialize?.({ backendConfig: this.configOf(name), log: this.#logs.logger(`backend-${name}`), ...library }) ?? Promise.resolve()
+      this.#initialised.set(backend, initialised)
+      initialised.catch(() => { this.#initialised.delete(backend) })
     }
     await initialised
     return backend
   }
 
   async finalize(): Promise<void> {
-    for (const name of this.#initialised.keys()) await this.#backends.get(name)?.finalize?.()
+    for (const backend of this.#initialised.keys()) await backend.finalize?.()
     this.#initialised.clear()
+    await this.native.close()
   }
 }
 
-/** The backends that come with the server. */
+/** Names of the backends that a server of this installation has, without starting any. */
+export function backendNames(logs: LogHub): readonly string[] {
+  return new BackendRegistry(builtInBackends(logs), DEFAULT_SERVER_OPTIONS, logs).names
+}
+
+/** The backends that are written for this server. */
 export function builtInBackends(logs: LogHub): readonly Backend[] {
   return [identityBackend, createRepeatBackend(), createOnnxRuntimeBackend({ isVerbose: () => logs.verboseLevel > 0 })]
 }

@@ -7,7 +7,9 @@
  * may end later. When it throws, the caller ends every request that was not ended with that error. The `requests` array is the caller's
  * and only valid during the call.
  */
-import type { ModelConfig } from '../contract/model-config.ts'
+import type { ModelConfig, ModelInstanceGroup } from '../contract/model-config.ts'
+import type { ModelInstanceReport } from '../contract/repository.ts'
+import type { MemoryUsage } from '../contract/statistics.ts'
 import type { DataType, ParameterValue, Tensor } from '../contract/inference.ts'
 import type { Logger } from '../logger.ts'
 
@@ -29,6 +31,8 @@ export interface BackendModelContext extends BackendContext {
   readonly config: ModelConfig
   /** Is auto-completion on? */
   readonly autoComplete: boolean
+  /** The instance groups as the config has them, before defaults filled them in; a backend may prefer others where there are none. Absent: unknown. */
+  readonly writtenInstanceGroups?: readonly ModelInstanceGroup[]
 }
 
 export interface BackendInstanceContext {
@@ -41,6 +45,11 @@ export interface BackendInstanceContext {
   readonly isPassive?: boolean
   /** Where the threads of the instance are to run. */
   readonly hostPolicy?: HostPolicy
+  /** `instance_group { profile }` and `{ secondary_devices }`. */
+  readonly profiles?: readonly string[]
+  readonly secondaryDevices?: readonly { readonly kind: string; readonly device_id: number }[]
+  /** For backends that count their executions themselves (`CountedExecution`), `batchSize` being the total of the batch. */
+  readonly countExecution?: (batchSize: number, times: ExecutionTimes) => void
 }
 
 /** What `--host-policy` says for an instance. */
@@ -61,6 +70,11 @@ export interface ExecutionTimes {
   readonly executeEnd: number
 }
 
+/** What an execution took, and whether the backend counts it in the statistics itself: it may know the times later, or run several executions a batch. */
+export interface CountedExecution extends ExecutionTimes {
+  readonly isCounted?: boolean
+}
+
 /** One request inside a batch, as a backend sees it. */
 export interface BackendRequest {
   readonly id: string
@@ -72,6 +86,8 @@ export interface BackendRequest {
   /** First dim of the inputs where the model batches, else 1. */
   readonly batchSize: number
   readonly isCancelled: boolean
+  /** Calls when the request is cancelled; at once where it is. Not after it is over. */
+  onCancel(listener: () => void): void
   /** 0n or '': no sequence. */
   readonly sequenceId: bigint | string
   readonly sequenceStart: boolean
@@ -92,6 +108,8 @@ export interface BackendRequest {
   sendError(error: Error): void
   /** Decoupled models only: nothing more comes (the FINAL flag alone). */
   complete(): void
+  /** What this request took, where that differs from its batch; before its last answer. */
+  reportTimes(times: ExecutionTimes): void
   /** Value of an implicit state for the next request of the sequence, under its `output_name`. @throws ServerError where the model has no such state */
   updateState(state: Tensor): void
   /** Iterative sequences only: puts the request back instead of ending it. @throws ServerError where the model's scheduler cannot */
@@ -99,8 +117,10 @@ export interface BackendRequest {
 }
 
 export interface BackendModelInstance {
-  /** Runs one batch; returns the times that statistics charge to every request of it. */
-  execute(requests: readonly BackendRequest[]): Promise<ExecutionTimes>
+  /** Runs one batch; returns the times that statistics charge to every request of it that has none of its own. */
+  execute(requests: readonly BackendRequest[]): Promise<CountedExecution>
+  /** What the instance runs on; null: the backend does not say. May change when the instance was asked whether it is ready. */
+  readonly report?: ModelInstanceReport | null
   /** TRITONBACKEND_ModelInstanceReady: rejects when the instance cannot serve. Absent = ready. */
   isReady?(): Promise<void>
   /** Told once when the instance dies outside `execute` (its thread crashed). */
@@ -113,6 +133,12 @@ export interface BackendModel {
   readonly config: ModelConfig
   /** Do instances run in threads of their own, which follow `hostPolicy`? */
   readonly followsHostPolicy?: boolean
+  /** As `Backend.createsInstancesInParallel`, where models of the backend differ in that. */
+  readonly createsInstancesInParallel?: boolean
+  /** Requests may be answered after `execute` is over, also where the model is not decoupled. The instance takes its next batch meanwhile. */
+  readonly answersLater?: boolean
+  /** Memory that the backend says the model holds, instances included. */
+  readonly memoryUsage?: readonly MemoryUsage[]
   initializeInstance(context: BackendInstanceContext): Promise<BackendModelInstance>
   finalize(): Promise<void>
 }

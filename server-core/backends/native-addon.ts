@@ -5,6 +5,7 @@
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
+import type { TritonHostConstructor } from './native/host-events.ts'
 
 /** One chip as DCMI tells of it, in the units of the names; null: not told. */
 export interface DcmiChipValues {
@@ -49,6 +50,10 @@ export interface NativeAddon {
    * once, or never where a card hangs. Not to be called again before.
    */
   readDcmi(directory: string, callback: DcmiCallback): void
+  /** Loads backend libraries. */
+  readonly TritonHost: TritonHostConstructor
+  /** Metrics that backends made, of all hosts of the process, in Prometheus' text format. */
+  tritonMetricsText(): string
 }
 
 export type NativeAddonResult =

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { chmod, open, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { builtInBackends } from '../backends/backend-registry.ts'
+import { backendNames } from '../backends/backend-registry.ts'
 import { EMPTY_CONFIG_CONTEXT } from '../contract/config-language.ts'
 import type { ConfigContext } from '../contract/config-language.ts'
 import { LogHub } from '../logger.ts'
@@ -77,7 +77,7 @@ async function readTarget(file: string, isInModel: boolean): Promise<FoundConfig
 
 /** What the config is judged against: its folder, this machine, and the backends of this server. */
 export async function contextOf(target: ConfigTarget, options: { readonly isAutoCompleteOff: boolean }): Promise<ConfigContext> {
-  const here = { ...options, machine: thisMachine(), backends: builtInBackends(new LogHub()).map(({ name }) => name) }
+  const here = { ...options, machine: thisMachine(), backends: backendNames(new LogHub()) }
   return target.modelDirectory === null ? { ...EMPTY_CONFIG_CONTEXT, ...here } : await readConfigContext(target.modelDirectory, here)
 }
 

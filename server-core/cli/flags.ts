@@ -72,6 +72,7 @@ export const SERVE_FLAGS: readonly Flag[] = [
   { names: ['--cache-config'], value: '<cache>,<setting>=<value>', help: 'Response cache: local,size=<bytes>; may be given once a setting', set: setCacheConfig },
   integer('--response-cache-byte-size', 'responseCacheByteSize', 'Deprecated: --cache-config=local,size=<bytes>'),
   { names: ['--backend-config'], value: '<backend>,<key>=<value>', help: 'Setting of one backend, or of all (<key>=<value>); may be given several times', set: setBackendConfig },
+  string('--backend-directory', 'backendDirectory', '<directory>', 'Backend libraries, a folder each with libtriton_<name>.so; looked into before those that come with the server'),
   { names: ['--rate-limit'], value: 'off|execution_count', help: 'Let instances wait for the resources of their rate_limiter, those with the fewest executions first (off)', set: setRateLimit },
   { names: ['--rate-limit-resource'], value: '<name>:<count>[:<device>]', help: 'How much of a resource there is (the largest demand of an instance); may be given several times', set: addRateLimitResource },
   { names: ['--host-policy'], value: '<name>,<setting>=<value>', help: 'Where the threads of instances run: numa-node=<n> or cpu-cores=<a>-<b>,... for policy cpu, gpu_<id>, model or a name of your own; may be given several times', set: setHostPolicy },

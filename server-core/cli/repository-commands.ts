@@ -2,7 +2,7 @@
 import { readdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { builtInBackends } from '../backends/backend-registry.ts'
+import { backendNames } from '../backends/backend-registry.ts'
 import { ASSETS_DIRECTORY } from '../installed-paths.ts'
 import { LogHub } from '../logger.ts'
 import type { TransferMethod } from '../model-repository/file-transfer.ts'
@@ -51,7 +51,7 @@ export async function importCommand(args: readonly string[], print: Print, { sig
   }))
   const plan = await planImport(positionals.map((path) => resolve(path)))
   const backend = values.backend ?? null
-  const review = await reviewModelImport(plan, { repositoryPath, existingNames, backends: builtInBackends(new LogHub()).map(({ name }) => name) }, backend)
+  const review = await reviewModelImport(plan, { repositoryPath, existingNames, backends: backendNames(new LogHub()) }, backend)
   const modelName = values.name ?? values['model-name'] ?? (values.version === undefined ? review.modelName : review.existingModel?.name ?? review.modelName)
   const version = versionArgument(values.version)
   const isNew = version === null || !existingNames.includes(modelName)

@@ -381,7 +381,9 @@ describe('explicit mode', () => {
     await using repository = await TemporaryRepository.create({ 'm/config.pbtxt': 'backend: "tensorflow" input { name: "A" data_type: TYPE_FP32 dims: [ 1 ] } output { name: "B" data_type: TYPE_FP32 dims: [ 1 ] }', 'm/1/x': '' })
     await using test = createTestServer([repository.path])
     await test.server.start()
-    expect((await failure(test.server.loadModel('m'))).message).toBe("load failed for model 'm': version 1 is at UNAVAILABLE state: Invalid argument: unable to find backend library for backend 'tensorflow', try specifying runtime on the model configuration.;\n")
+    const { message } = await failure(test.server.loadModel('m'))
+    expect(message).toContain("load failed for model 'm': version 1 is at UNAVAILABLE state: Invalid argument: unable to find backend library for backend 'tensorflow', try specifying runtime on the model configuration. Searched: ")
+    expect(message).toContain(`${repository.path}/m/1/libtriton_tensorflow.so, ${repository.path}/m/libtriton_tensorflow.so, `)
   })
 
   it('refuses a warm-up batch beyond the model, and answers while a long warm-up runs', async () => {

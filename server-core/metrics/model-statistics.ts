@@ -1,7 +1,7 @@
 import type { ExecutionTimes } from '../backends/backend.ts'
 import type { ModelMetricsSnapshot } from '../inference-server.ts'
 import {
-  latencyBucketIndex, type InferBatchStatistics, type InferResponseStatistics, type ModelSample, type ModelStatisticsEntry, type StatisticDuration,
+  latencyBucketIndex, type InferBatchStatistics, type InferResponseStatistics, type MemoryUsage, type ModelSample, type ModelStatisticsEntry, type StatisticDuration,
 } from '../contract/statistics.ts'
 
 export type FailureReason = keyof ModelMetricsSnapshot['requestFailure']
@@ -95,6 +95,8 @@ export class ModelStatistics {
   loadDurationSeconds = 0
   /** The model's responses are cached: it has cache metrics. */
   hasResponseCache = false
+  /** What the backend says the model holds now. */
+  memoryUsage: () => readonly MemoryUsage[] = () => []
   readonly #success = new Duration()
   readonly #fail = new Duration()
   readonly #queue = new Duration()
@@ -234,7 +236,7 @@ export class ModelStatistics {
       },
       response_stats: Object.fromEntries(this.#responses.map((response, index) => [String(index), response.value])),
       batch_stats: batches,
-      memory_usage: [],
+      memory_usage: this.memoryUsage(),
     }
   }
 

@@ -74,7 +74,7 @@ export class ModelLoader {
     checkExecutable(config)
     this.#warnOfMissingCache(config)
     if (config.ensemble_scheduling !== undefined) return loadEnsemble({ directory, config, version: String(version.version), ...options, ...this.#options })
-    const backend = await registry.find(config.backend)
+    const backend = await registry.find(config.backend, { modelDirectory: directory.path, versionDirectory: version.path, runtime: config.runtime })
     const grouped = normalizeInstanceGroups(config, { gpuCount: 0 })
     options.onStage('initializingModel')
     const backendModel = await backend.initializeModel({
@@ -86,6 +86,7 @@ export class ModelLoader {
       versionDirectory: version.path,
       config: grouped,
       autoComplete: !disableAutoComplete,
+      writtenInstanceGroups: config.instance_group,
     })
     let model: Model
     try {
@@ -101,7 +102,7 @@ export class ModelLoader {
         rateLimiter: this.#options.rateLimiter,
         responseCache: this.#options.responseCache ?? null,
         hostPolicies: this.#options.hostPolicies,
-        createsInstancesInParallel: backend.createsInstancesInParallel === true || isParallelLoadingAsked(),
+        createsInstancesInParallel: (backendModel.createsInstancesInParallel ?? backend.createsInstancesInParallel) === true || isParallelLoadingAsked(),
         log: logs.logger('model-instance'),
         onInstancesChanged: options.onInstancesChanged,
       })

@@ -10,6 +10,8 @@ export interface WantedInstance {
   readonly deviceId: number
   readonly isPassive: boolean
   readonly hostPolicyName: string
+  readonly profiles: readonly string[]
+  readonly secondaryDevices: ModelInstanceGroup['secondary_devices']
   readonly demand: RateLimitDemand
   /** Of the group without name and count: instances with equal ones can stand in for each other. */
   readonly signature: string
@@ -22,6 +24,7 @@ export function expandGroups(groups: readonly ModelInstanceGroup[]): WantedInsta
     const devices = kind === 'KIND_GPU' ? group.gpus : [0]
     return Array.from({ length: count }, (_unused, index) => devices.map((deviceId) => ({
       name: `${name}_${index}`, kind, deviceId, isPassive: group.passive, hostPolicyName: hostPolicyName(group, kind, deviceId),
+      profiles: group.profile, secondaryDevices: group.secondary_devices,
       demand: { resources: group.rate_limiter?.resources ?? [], priority: group.rate_limiter?.priority ?? 0, device: deviceId },
       signature: JSON.stringify({ ...group, gpus: [deviceId] }),
     }))).flat()

@@ -1,6 +1,6 @@
-import type { BackendInstanceContext, BackendModel, BackendModelInstance, ExecutionTimes } from '../backends/backend.ts'
+import type { BackendInstanceContext, BackendModel, BackendModelInstance, CountedExecution } from '../backends/backend.ts'
 import type { Clock } from '../clock.ts'
-import type { InstanceRestart, ModelInstanceState } from '../contract/repository.ts'
+import type { InstanceRestart, ModelInstanceReport, ModelInstanceState } from '../contract/repository.ts'
 import type { Logger } from '../logger.ts'
 import type { ModelStatistics } from '../metrics/model-statistics.ts'
 import type { InflightRequest } from '../scheduling/inflight-request.ts'
@@ -56,7 +56,7 @@ export class ModelInstance implements PayloadRunner {
   /** When the next attempt begins, milliseconds since the epoch. */
   #restartAt = 0
   #hasJoined = false
-  /** Requests of a decoupled model whose execution is over and whose last answer is still to come. */
+  /** Requests of a decoupled model, or of a backend that answers later, whose execution is over and whose last answer is still to come. */
   readonly #open = new Set<InflightRequest>()
   #whenAllAnswered: (() => void) | null = null
 
@@ -70,6 +70,8 @@ export class ModelInstance implements PayloadRunner {
   get kind(): BackendInstanceContext['kind'] { return this.#options.context.kind }
   get state(): ModelInstanceState { return this.#state }
   get signature(): string { return this.#options.signature }
+  /** What it runs on, as the backend says; null: the backend does not say, or it does not run. */
+  get report(): ModelInstanceReport | null { return this.#backend?.report ?? null }
   /** Why it does not run: the death that it recovers from, or that ended it; '' while it runs. */
   get trouble(): string { return this.#trouble }
   /** The attempt to replace it that comes next or is under way; null: none is needed, or none is left. */
@@ -88,8 +90,10 @@ export class ModelInstance implements PayloadRunner {
   }
 
   async #start(): Promise<void> {
-    const { backendModel, context, clock, warmUp } = this.#options
-    const instance = await backendModel.initializeInstance(context)
+    const { backendModel, context, clock, statistics, warmUp } = this.#options
+    const instance = await backendModel.initializeInstance({
+      ...context, countExecution: (batchSize, times) => { statistics.countExecution(batchSize, times, clock.wallMilliseconds()) },
+    })
     if (this.#isStopped()) {
       await instance.finalize()
       return
@@ -131,7 +135,7 @@ export class ModelInstance implements PayloadRunner {
     return this.#running
   }
 
-  /** Leaves the pool, waits for the batch that runs and for the last answers of decoupled requests, and frees the backend's instance. */
+  /** Leaves the pool, waits for the batch that runs and for the last answers of requests that are answered later, and frees the backend's instance. */
   async stop(): Promise<void> {
     this.#state = 'STOPPED'
     this.#options.pool.remove(this)
@@ -155,32 +159,33 @@ export class ModelInstance implements PayloadRunner {
     const batchSize = requests.reduce((sum, request) => sum + Math.max(1, request.batchSize), 0)
     for (const request of requests) request.markExecuting()
     const started = this.#options.clock.now()
-    let times: ExecutionTimes
+    let times: CountedExecution
     let failure: Error | null = null
     try {
       if (this.#backend === null) throw new ServerError('UNAVAILABLE', `instance '${this.name}' is not running`)
       times = await this.#executeOrDie(this.#backend, requests)
-      this.#options.statistics.countExecution(batchSize, times, this.#options.clock.wallMilliseconds())
+      if (times.isCounted !== true) this.#options.statistics.countExecution(batchSize, times, this.#options.clock.wallMilliseconds())
     } catch (error) {
       failure = error instanceof Error ? error : new Error(String(error))
       const ended = this.#options.clock.now()
       times = { executeStart: started, computeStart: started, computeEnd: ended, executeEnd: ended }
     }
+    const answersLater = this.#options.backendModel.answersLater === true
     for (const request of requests) {
       try {
-        request.settleExecution(times, batchSize, failure)
+        request.settleExecution(times, batchSize, failure, answersLater)
       } catch (error) {
         // What its receiver does with one answer must not cost the others theirs, nor the instance its place.
         this.#options.log.error('an answer could not be delivered', {
           model: this.#options.model, version: this.#options.version, instance: this.name, error: error instanceof Error ? error.stack ?? error.message : String(error),
         })
       }
-      if (request.isDecoupled && !request.isSettled && request.isExecuting) this.#keepOpen(request)
+      if ((request.isDecoupled || answersLater) && !request.isSettled && request.isExecuting) this.#keepOpen(request)
     }
   }
 
   /** @throws the error of the backend, or of the instance's death: a backend that is dead may never come back from the call */
-  async #executeOrDie(backend: BackendModelInstance, requests: readonly InflightRequest[]): Promise<ExecutionTimes> {
+  async #executeOrDie(backend: BackendModelInstance, requests: readonly InflightRequest[]): Promise<CountedExecution> {
     const { promise: death, reject } = Promise.withResolvers<never>()
     this.#abandonExecution = reject
     try {

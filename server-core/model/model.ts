@@ -116,6 +116,7 @@ export class Model {
     const isCached = options.config.response_cache?.enable === true && !this.isDecoupled
     this.#responseCache = isCached ? options.responseCache?.open(this.name, this.version) ?? null : null
     options.statistics.hasResponseCache = this.#responseCache !== null
+    options.statistics.memoryUsage = () => options.backendModel.memoryUsage ?? []
     this.#pool = new InstancePool(options.rateLimiter)
     this.#ensemble = options.findMember === null ? null : this.#createEnsemble(options.findMember)
     this.#scheduler = this.#ensemble ?? createScheduler(options.config, this.#pool, options.clock, { states: options.sequenceStates ?? [], log: options.log })
@@ -138,7 +139,9 @@ export class Model {
     return `${troubled.length} of ${this.#instances.length} instances ${what}: ${first.trouble}`
   }
   get instanceSummaries(): readonly ModelInstanceSummary[] {
-    return this.#instances.map(({ name, kind, isPassive, state, trouble, restart }) => ({ name, kind, isPassive, state, reason: trouble, restart }))
+    return this.#instances.map(({ name, kind, isPassive, state, trouble, restart, report }) => (
+      { name, kind, isPassive, state, reason: trouble, restart, ...(report === null ? {} : { report }) }
+    ))
   }
   get placement(): ModelPlacement { return placementOf(this.instanceSummaries.map(({ report }) => report ?? null)) }
 
@@ -255,7 +258,7 @@ export class Model {
       for (const sample of this.#options.warmUp) await this.#warmUp(instance, sample, listener.outdated)
     }
     const instance = new ModelInstance({
-      context: { name, index: this.#nextIndex++, deviceId, kind, isPassive, ...(hostPolicy === undefined ? {} : { hostPolicy }) },
+      context: { name, index: this.#nextIndex++, deviceId, kind, isPassive, profiles: wanted.profiles, secondaryDevices: wanted.secondaryDevices, ...(hostPolicy === undefined ? {} : { hostPolicy }) },
       admission: isPassive ? null : rateLimiter?.register(demand) ?? null,
       warmUp, signature, backendModel, clock, log,
       statistics: this.statistics,

@@ -93,10 +93,13 @@ export class InflightRequest implements BackendRequest {
   heapIndex = -1
   /** Steady nanoseconds; 0: never. */
   deadline = 0
-  isCancelled = false
   /** Set by the sequence batcher. */
   sequenceHooks: SequenceHooks | null = null
   #isExecuting = false
+  #isCancelled = false
+  #cancelListeners: (() => void)[] | null = null
+  /** Of this request alone, where its backend told them. */
+  #ownTimes: ExecutionTimes | null = null
   #answer: FinalAnswer | null = null
   #isRescheduled = false
   /** Of the execution, once it has ended; a decoupled request may be answered after that. */
@@ -126,12 +129,29 @@ export class InflightRequest implements BackendRequest {
   get isSettled(): boolean { return this.#isSettled }
   get isExecuting(): boolean { return this.#isExecuting }
 
+  get isCancelled(): boolean { return this.#isCancelled }
+  /** Set by the scheduler: the client does not want the request any more. Never back to false. */
+  set isCancelled(isCancelled: boolean) {
+    if (!isCancelled || this.#isCancelled) return
+    this.#isCancelled = true
+    const listeners = this.#cancelListeners ?? []
+    this.#cancelListeners = null
+    for (const listener of listeners) listener()
+  }
+
+  onCancel(listener: () => void): void {
+    if (this.#isCancelled) listener()
+    else if (!this.#isSettled) (this.#cancelListeners ??= []).push(listener)
+  }
+
   /** The request is handed to an instance: from here only the backend can react to a cancellation. */
   markExecuting(): void {
     this.#isExecuting = true
     this.#answer = null
     this.#isRescheduled = false
     this.#execution = null
+    this.#ownTimes = null
+    this.#cancelListeners = null
     this.#fields.onExecuting?.()
   }
 
@@ -152,6 +172,8 @@ export class InflightRequest implements BackendRequest {
 
   sendError(error: Error): void { void this.#sendPartial({ error }) }
 
+  reportTimes(times: ExecutionTimes): void { this.#ownTimes = times }
+
   updateState(state: Tensor): void {
     if (this.isNull) return
     if (this.sequenceHooks === null) throw new ServerError('INVALID_ARG', `unable to add state '${state.name}'. State configuration is missing for the model`)
@@ -164,20 +186,20 @@ export class InflightRequest implements BackendRequest {
     }
     this.#requireOpen()
     this.#isRescheduled = true
+    if (this.#execution !== null) this.#goBack()
   }
 
   /**
    * The execution is over: ends the request with what the backend answered, or with `executionError` where it did not answer. One that
-   * was put back goes to its scheduler; one of a decoupled model stays open until its last answer.
+   * was put back goes to its scheduler; one of a decoupled model, or of a backend that answers later, stays open until its last answer.
    */
-  settleExecution(times: ExecutionTimes, executedBatchSize: number, executionError: Error | null): void {
+  settleExecution(times: ExecutionTimes, executedBatchSize: number, executionError: Error | null, mayBeAnsweredLater = false): void {
     this.#execution = { times, batchSize: executedBatchSize }
     if (this.#isRescheduled && executionError === null) {
-      this.#isExecuting = false
-      this.sequenceHooks?.reschedule?.()
+      this.#goBack()
       return
     }
-    if (this.#answer === null && executionError === null && this.isDecoupled) return
+    if (this.#answer === null && executionError === null && (this.isDecoupled || mayBeAnsweredLater)) return
     this.#answer ??= { error: executionError ?? new ServerError('INTERNAL', 'the backend finished the batch without answering this request') }
     this.#settleAnswer(this.#answer)
   }
@@ -188,8 +210,14 @@ export class InflightRequest implements BackendRequest {
   settle(outcome: RequestOutcome): void {
     if (this.#isSettled) return
     this.#isSettled = true
+    this.#cancelListeners = null
     for (const listener of this.#overListeners ?? []) listener()
     this.#fields.onSettled(outcome, this)
+  }
+
+  #goBack(): void {
+    this.#isExecuting = false
+    this.sequenceHooks?.reschedule?.()
   }
 
   #end(answer: FinalAnswer): void {
@@ -207,7 +235,7 @@ export class InflightRequest implements BackendRequest {
     }
     if (this.#execution === null) throw new Error('a request is answered before its execution')
     this.settle({
-      kind: 'response', outputs: answer.outputs, parameters: answer.parameters, times: this.#execution.times, executedBatchSize: this.#execution.batchSize,
+      kind: 'response', outputs: answer.outputs, parameters: answer.parameters, times: this.#ownTimes ?? this.#execution.times, executedBatchSize: this.#execution.batchSize,
     })
   }
 

@@ -73,7 +73,8 @@ const TritonHostRequest& Request::Sealed() {
 
 Rig::Rig(const Options& options) {
   TritonHostOptions c{};
-  c.backend_directory = options.backend_directory;
+  c.backend_directories = &options.backend_directory;
+  c.backend_directory_count = 1;
   c.notify = [](void* context) {
     auto* const self = static_cast<Rig*>(context);
     const std::lock_guard lock(self->mutex_);
@@ -140,7 +141,15 @@ void Rig::Collect(std::unique_lock<std::mutex>& lock) {
   std::list<EventPtr> fresh;
   TritonHostEvent* drained[7];
   for (std::size_t count = 0; (count = tritonhost_drain(host_, drained, 7)) > 0;) {
-    for (std::size_t index = 0; index < count; ++index) fresh.emplace_back(drained[index]);
+    for (std::size_t index = 0; index < count; ++index) {
+      EventPtr event(drained[index]);
+      if (event->kind == TRITONHOST_EVENT_QUESTION && event->question == TRITONHOST_QUESTION_INSTANCE_GROUPS) {
+        // The config stays as it is.
+        Must(tritonhost_answer(host_, event->token, TRITONSERVER_ERROR_UNKNOWN, nullptr, 0, event->text));
+      } else {
+        fresh.push_back(std::move(event));
+      }
+    }
   }
   lock.lock();
   events_.splice(events_.end(), fresh);

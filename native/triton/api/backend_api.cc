@@ -253,14 +253,17 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceProfileName(TRITONBACKEND_ModelIn
 
 TRITONSERVER_Error* TRITONBACKEND_ModelInstanceSecondaryDeviceCount(TRITONBACKEND_ModelInstance* instance, uint32_t* count) {
   TRITONHOST_REQUIRE(instance);
-  *count = 0;
+  *count = static_cast<uint32_t>(instance->options.secondary_devices.size());
   return nullptr;
 }
 
-// Secondary devices are NVIDIA's deep learning accelerators: none here.
-TRITONSERVER_Error* TRITONBACKEND_ModelInstanceSecondaryDeviceProperties(TRITONBACKEND_ModelInstance* instance, uint32_t index, const char**, int64_t*) {
+TRITONSERVER_Error* TRITONBACKEND_ModelInstanceSecondaryDeviceProperties(TRITONBACKEND_ModelInstance* instance, uint32_t index, const char** kind, int64_t* id) {
   TRITONHOST_REQUIRE(instance);
-  return OutOfBounds(index, 0, "secondary devices");
+  const auto& devices = instance->options.secondary_devices;
+  if (index >= devices.size()) return OutOfBounds(index, devices.size(), "secondary devices");
+  *kind = devices[index].first.c_str();
+  *id = devices[index].second;
+  return nullptr;
 }
 
 TRITONSERVER_Error* TRITONBACKEND_ModelInstanceModel(TRITONBACKEND_ModelInstance* instance, TRITONBACKEND_Model** model) {

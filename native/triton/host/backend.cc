@@ -35,6 +35,7 @@ ErrorPtr LookUpEntryPoints(void* handle, TRITONBACKEND_Backend::EntryPoints* ent
   LookUp(handle, "TRITONBACKEND_ModelInstanceFinalize", &entry->instance_finalize);
   LookUp(handle, "TRITONBACKEND_ModelInstanceReady", &entry->instance_ready);
   LookUp(handle, "TRITONBACKEND_ModelInstanceExecute", &entry->instance_execute);
+  LookUp(handle, "NPUCONSOLE_ModelInstanceReport", &entry->instance_report);
   if (entry->instance_execute != nullptr) return nullptr;
   dlerror();
   dlsym(handle, "TRITONBACKEND_ModelInstanceExecute");
@@ -45,8 +46,8 @@ ErrorPtr LookUpEntryPoints(void* handle, TRITONBACKEND_Backend::EntryPoints* ent
 
 }  // namespace
 
-BackendLibraries::BackendLibraries(std::string backend_directory, EventQueuePtr events)
-    : backend_directory_(std::move(backend_directory)), events_(std::move(events)) {}
+BackendLibraries::BackendLibraries(std::vector<std::string> backend_directories, EventQueuePtr events)
+    : backend_directories_(std::move(backend_directories)), events_(std::move(events)) {}
 
 BackendLibraries::~BackendLibraries() { CloseAll(); }
 
@@ -58,7 +59,7 @@ ErrorPtr BackendLibraries::Find(
     return ErrorPtr(InvalidArgument("backend library name '" + file + "' of backend '" + backend + "' must be a plain file name, check model config runtime field"));
   }
   std::vector<std::filesystem::path> folders = {std::filesystem::path(model_directory) / std::to_string(version), model_directory};
-  if (!backend_directory_.empty()) folders.push_back(std::filesystem::path(backend_directory_) / backend);
+  for (const std::string& directory : backend_directories_) folders.push_back(std::filesystem::path(directory) / backend);
   std::string searched;
   for (const auto& folder : folders) {
     std::error_code ignored;

@@ -49,6 +49,8 @@ struct TRITONBACKEND_Backend {
     decltype(&TRITONBACKEND_ModelInstanceFinalize) instance_finalize;
     decltype(&TRITONBACKEND_ModelInstanceExecute) instance_execute;
     decltype(&TRITONBACKEND_ModelInstanceReady) instance_ready;
+    // Of our own backends, beside Triton's: what an instance runs on, as JSON that the instance owns until it is asked again or finalized.
+    const char* (*instance_report)(TRITONBACKEND_ModelInstance*);
   } entry{};
 
   // Runs an entry point. Whatever it throws becomes an error that names backend and entry point.
@@ -59,7 +61,7 @@ namespace npu_console::triton {
 
 class BackendLibraries {
  public:
-  BackendLibraries(std::string backend_directory, EventQueuePtr events);
+  BackendLibraries(std::vector<std::string> backend_directories, EventQueuePtr events);
   // Closes what CloseAll did not.
   ~BackendLibraries();
 
@@ -82,7 +84,7 @@ class BackendLibraries {
       const std::string& backend, const std::string& file_name, const std::string& model_directory, std::uint64_t version, std::string* path) const;
   static ErrorPtr OpenAndInitialize(const std::string& backend, const std::string& path, const std::string& config_json, Library* library);
 
-  const std::string backend_directory_;
+  const std::vector<std::string> backend_directories_;
   const EventQueuePtr events_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Library>> libraries_;  // by real path

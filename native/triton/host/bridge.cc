@@ -260,7 +260,7 @@ ModelBridge::ModelBridge(Bridge* bridge, std::uint64_t model_token, std::string 
 
 void ModelBridge::Post(TaskThread::Task task) {
   const std::lock_guard lock(mutex_);
-  if (thread_ == nullptr) thread_ = std::make_unique<TaskThread>("bls " + model_name_, bridge_->events());
+  if (thread_ == nullptr) thread_ = std::make_unique<TaskThread>("bls " + model_name_, bridge_->events(), model_token_);
   thread_->Post(std::move(task));
 }
 

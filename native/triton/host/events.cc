@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace npu_console::triton {
+namespace {
+
+thread_local std::weak_ptr<EventQueue> current_queue;
+thread_local std::uint64_t current_model = 0;
+
+}  // namespace
 
 Event::Event(TritonHostEventKind event_kind) : TritonHostEvent{} { kind = event_kind; }
 
@@ -112,6 +118,7 @@ void EventQueue::Close() {
 void EventQueue::Log(TRITONSERVER_LogLevel level, const char* file, int line, std::string message) {
   if (!LogsLevel(level)) return;
   EventPtr event = NewEvent(TRITONHOST_EVENT_LOG);
+  event->Model(current_model);
   event->level = level;
   event->line = line;
   event->has_detail = true;
@@ -121,8 +128,6 @@ void EventQueue::Log(TRITONSERVER_LogLevel level, const char* file, int line, st
 }
 
 namespace {
-
-thread_local std::weak_ptr<EventQueue> current_queue;
 
 struct Registry {
   std::mutex mutex;
@@ -147,7 +152,10 @@ EventQueuePtr CurrentEventQueue() {
   return nullptr;
 }
 
-void SetCurrentEventQueue(const EventQueuePtr& queue) { current_queue = queue; }
+void SetCurrentEventQueue(const EventQueuePtr& queue, std::uint64_t model) {
+  current_queue = queue;
+  current_model = model;
+}
 
 void RegisterEventQueue(const EventQueuePtr& queue) {
   Registry& registry = TheRegistry();

@@ -79,8 +79,8 @@ using EventQueuePtr = std::shared_ptr<EventQueue>;
 // Functions of the API that take no object (logging) speak to the host whose thread this is; on a backend's own thread, to the oldest host of the process.
 // NULL where there is none.
 EventQueuePtr CurrentEventQueue();
-// For all that the calling thread does from now on.
-void SetCurrentEventQueue(const EventQueuePtr& queue);
+// For all that the calling thread does from now on, which is for the model of that token; 0: for none.
+void SetCurrentEventQueue(const EventQueuePtr& queue, std::uint64_t model);
 void RegisterEventQueue(const EventQueuePtr& queue);
 
 }  // namespace npu_console::triton

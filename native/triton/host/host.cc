@@ -39,7 +39,7 @@ TRITONSERVER_Error* NoSuch(const char* what, std::uint64_t token) {
 struct TritonHost {
   explicit TritonHost(const TritonHostOptions& options)
       : events(std::make_shared<EventQueue>(options.notify, options.notify_context, options.log_levels)),
-        libraries(TextOr(options.backend_directory, ""), events),
+        libraries(Texts(options.backend_directories, options.backend_directory_count), events),
         bridge(events),
         removal_times{std::chrono::milliseconds(options.unload_report_ms == 0 ? 5'000 : options.unload_report_ms),
                       std::chrono::milliseconds(options.leak_grace_ms == 0 ? 30'000 : options.leak_grace_ms)},
@@ -247,6 +247,9 @@ TRITONSERVER_Error* tritonhost_add_instance(TritonHost* host, const TritonHostIn
   const std::string host_policy = TextOr(options->host_policy_json, "{}");
   if (!IsJson(host_policy)) return InvalidArgument(std::string("the host policy of instance '") + options->name + "' is not JSON");
 
+  std::vector<std::pair<std::string, std::int64_t>> secondary_devices;
+  for (std::uint32_t index = 0; index < options->secondary_count; ++index) secondary_devices.emplace_back(options->secondary_kinds[index], options->secondary_ids[index]);
+
   const std::lock_guard lock(host->mutex);
   HOST_REQUIRE_OPEN(host);
   const auto model = host->models.find(options->model);
@@ -259,7 +262,7 @@ TRITONSERVER_Error* tritonhost_add_instance(TritonHost* host, const TritonHostIn
   entry.instance = std::make_unique<TRITONBACKEND_ModelInstance>(
       model->second.model.get(),
       InstanceOptions{options->token, options->name, options->kind, options->device_id, options->is_passive, host_policy,
-                      Texts(options->profiles, options->profile_count), {options->processors, options->processors + options->processor_count}},
+                      Texts(options->profiles, options->profile_count), std::move(secondary_devices), {options->processors, options->processors + options->processor_count}},
       host->events);
   const std::uint64_t token = options->token;
   entry.instance->Start([host, token](EventPtr event, bool is_initialized) {
@@ -307,7 +310,7 @@ TRITONSERVER_Error* tritonhost_check_instance(TritonHost* host, uint64_t instanc
     if (asked == nullptr) {
       error.reset(MakeError(TRITONSERVER_ERROR_UNAVAILABLE, "instance is being removed"));
     } else {
-      error = asked->CheckReady();
+      error = asked->CheckReady(event.get());
     }
     event->Error(error.get());
     host->events->Push(std::move(event));

@@ -49,7 +49,8 @@ typedef struct TritonHostParameter {
 /* ---- The host ---- */
 
 typedef struct TritonHostOptions {
-  const char* backend_directory; /* has a folder per backend; NULL: none */
+  const char* const* backend_directories; /* each has a folder per backend; looked into in this order */
+  uint32_t backend_directory_count;
   void (*notify)(void* context); /* wakes somebody up and calls nothing of this; NULL: the embedder polls */
   void* notify_context;
   uint32_t log_levels;       /* bit n: TRITONSERVER_LogLevel n is wanted */
@@ -74,7 +75,7 @@ typedef struct TritonHostModelOptions {
   uint64_t version;
   const char* directory;       /* of the model; the version's folder is below it */
   const char* backend;         /* "identity" */
-  const char* library;         /* file name of the library; NULL: libtriton_<backend>.so. Looked for in the version's folder, the model's, the backend's. */
+  const char* library;         /* file name of the library; NULL: libtriton_<backend>.so. Looked for in the version's folder, the model's, the backend's in each directory. */
   const char* config_json;     /* what TRITONBACKEND_ModelConfig answers */
   const char* backend_config_json; /* what TRITONBACKEND_BackendConfig answers, {"cmdline":{...}}; the first model of a library decides */
   bool auto_complete_config;
@@ -100,6 +101,9 @@ typedef struct TritonHostInstanceOptions {
   const char* host_policy_json; /* {"<policy>":{...}} */
   const char* const* profiles;
   uint32_t profile_count;
+  const char* const* secondary_kinds; /* of secondary devices ("KIND_NVDLA"); a number of the same index each */
+  const int64_t* secondary_ids;
+  uint32_t secondary_count;
   const uint32_t* processors; /* the thread of the instance runs on these only; none: anywhere */
   uint32_t processor_count;
 } TritonHostInstanceOptions;
@@ -167,7 +171,10 @@ typedef enum TritonHostQuestion {
   TRITONHOST_QUESTION_MODEL_INDEX = 10,      /* flags: TRITONSERVER_ModelIndexFlag; text: JSON */
   TRITONHOST_QUESTION_LOAD_MODEL = 11,       /* parameters: config, file:...; answered when it is loaded */
   TRITONHOST_QUESTION_UNLOAD_MODEL = 12,     /* answered when it is unloading */
-  TRITONHOST_QUESTION_UNLOAD_MODEL_AND_DEPENDENTS = 13
+  TRITONHOST_QUESTION_UNLOAD_MODEL_AND_DEPENDENTS = 13,
+  /* The host's own, before ModelInitialize of a model whose backend prefers instance groups. text: the model's config, detail: JSON about the backend. Answered
+   * with the config that ModelInitialize is to see. */
+  TRITONHOST_QUESTION_INSTANCE_GROUPS = 14
 } TritonHostQuestion;
 
 /* Answers TRITONHOST_EVENT_QUESTION, once; a thread of the backend waits for it. error_message NULL: no error. */
@@ -179,9 +186,9 @@ TRITONHOST_EXPORT TRITONSERVER_Error* tritonhost_answer(
 typedef enum TritonHostEventKind {
   TRITONHOST_EVENT_MODEL_INITIALIZED = 1,    /* token: model. error, or text: the config (a backend may have changed it), detail: JSON about the backend */
   TRITONHOST_EVENT_MODEL_UNLOADED = 2,       /* token: model. error: what ModelFinalize said */
-  TRITONHOST_EVENT_INSTANCE_INITIALIZED = 3, /* token: instance. error, or none */
+  TRITONHOST_EVENT_INSTANCE_INITIALIZED = 3, /* token: instance. error, or detail: what NPUCONSOLE_ModelInstanceReport says (JSON), where the backend has it */
   TRITONHOST_EVENT_INSTANCE_REMOVED = 4,     /* token: instance. error: what ModelInstanceFinalize said */
-  TRITONHOST_EVENT_INSTANCE_READINESS = 5,   /* token: instance. error: why it is not ready */
+  TRITONHOST_EVENT_INSTANCE_READINESS = 5,   /* token: instance. error: why it is not ready; detail as above */
   TRITONHOST_EVENT_BATCH_EXECUTED = 6,       /* token: batch. error: what Execute said; its requests were failed with it */
   TRITONHOST_EVENT_RESPONSE = 7,             /* token: request. flags, error, tensors, parameters; is_empty: only the flags */
   TRITONHOST_EVENT_REQUEST_RELEASED = 8,     /* token: request. flags: TRITONSERVER_RequestReleaseFlag; tensors: updated states; times, success if has_times */
@@ -189,7 +196,7 @@ typedef enum TritonHostEventKind {
   TRITONHOST_EVENT_RESPONSE_STATISTICS = 10, /* token: request. times: response start, compute output start (0: empty response), response end; error */
   TRITONHOST_EVENT_MEMORY_USAGE = 11,        /* token: model, or instance if instance is set. usages */
   TRITONHOST_EVENT_TRACE_ACTIVITY = 12,      /* token: trace. times[0], text: the activity's name */
-  TRITONHOST_EVENT_LOG = 13,                 /* level, text, detail: source file, line */
+  TRITONHOST_EVENT_LOG = 13,                 /* level, text, detail: source file, line; model: of the thread that logs, 0 on a thread of the backend's own */
   TRITONHOST_EVENT_VIOLATION = 14,           /* token: request, or 0. A backend broke a rule of the API, or makes a removal wait: text says what */
   TRITONHOST_EVENT_QUESTION = 15,            /* token: question. question, name: model, version, flags, parameters */
   TRITONHOST_EVENT_INFER = 16,               /* token: infer. name: model, version, text: request id, tensors (borrowed until released), outputs, ... */

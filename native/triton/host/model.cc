@@ -39,7 +39,7 @@ TRITONBACKEND_ModelInstance::TRITONBACKEND_ModelInstance(
       host_policy{options.host_policy_json},
       events_(std::move(events)),
       ledger_(std::make_shared<npu_console::triton::RequestLedger>(model->facts, options.token, events_)),
-      thread_(options.name, events_, options.processors) {}
+      thread_(options.name, events_, model->facts->token, options.processors) {}
 
 void TRITONBACKEND_ModelInstance::Start(npu_console::triton::Started started) {
   thread_.Post([this, started = std::move(started)] {
@@ -51,7 +51,9 @@ void TRITONBACKEND_ModelInstance::Start(npu_console::triton::Started started) {
     }
     EventPtr event = NewEvent(TRITONHOST_EVENT_INSTANCE_INITIALIZED);
     event->Token(options.token).Model(model->facts->token).Error(error.get());
-    if (error != nullptr) {
+    if (error == nullptr) {
+      Report(event.get());
+    } else {
       // Triton finalizes what did not initialize, too: a backend frees there what it had made until it failed.
       const ErrorPtr failure = Finalize();
       if (failure != nullptr) events_->Log(TRITONSERVER_LOG_ERROR, __FILE__, __LINE__, "instance '" + options.name + "' failed to finalize: " + failure->message);
@@ -84,11 +86,23 @@ void TRITONBACKEND_ModelInstance::HoldForCheck() {
   ++checks_;
 }
 
-ErrorPtr TRITONBACKEND_ModelInstance::CheckReady() {
+void TRITONBACKEND_ModelInstance::Report(npu_console::triton::Event* event) {
+  if (model->backend->entry.instance_report == nullptr) return;
+  const ErrorPtr failure = model->backend->Call("NPUCONSOLE_ModelInstanceReport", [this, event] {
+    const char* const report = model->backend->entry.instance_report(this);
+    event->has_detail = report != nullptr;
+    if (report != nullptr) event->detail_text = report;
+    return nullptr;
+  });
+  if (failure != nullptr) events_->Log(TRITONSERVER_LOG_ERROR, __FILE__, __LINE__, failure->message);
+}
+
+ErrorPtr TRITONBACKEND_ModelInstance::CheckReady(npu_console::triton::Event* answer) {
   ErrorPtr error;
   if (model->backend->entry.instance_ready != nullptr) {
     error = model->backend->Call("TRITONBACKEND_ModelInstanceReady", [this] { return model->backend->entry.instance_ready(this); });
   }
+  Report(answer);
   const std::lock_guard lock(checks_mutex_);
   --checks_;
   checks_ended_.notify_all();
@@ -120,7 +134,7 @@ TRITONBACKEND_Model::TRITONBACKEND_Model(
       removal_times(its_removal_times),
       bridge(bridge_of_host, facts->token, facts->name),
       config_(options.config_json),
-      thread_(facts->name, events) {}
+      thread_(facts->name, events, facts->token) {}
 
 void TRITONBACKEND_Model::Start(npu_console::triton::BackendLibraries* libraries, npu_console::triton::Started started) {
   thread_.Post([this, libraries, started = std::move(started)] {
@@ -144,6 +158,7 @@ ErrorPtr TRITONBACKEND_Model::Initialize(npu_console::triton::BackendLibraries* 
   if (ErrorPtr error = libraries->Open(facts->backend, options.library, options.directory, static_cast<std::uint64_t>(facts->version), options.backend_config_json, &backend)) {
     return error;
   }
+  if (ErrorPtr error = AskForInstanceGroups()) return error;
   if (backend->entry.model_initialize == nullptr) return nullptr;
   const auto allow = [this](bool may_set) {
     const std::lock_guard lock(config_mutex_);
@@ -153,6 +168,24 @@ ErrorPtr TRITONBACKEND_Model::Initialize(npu_console::triton::BackendLibraries* 
   ErrorPtr error = backend->Call("TRITONBACKEND_ModelInitialize", [this] { return backend->entry.model_initialize(this); });
   allow(false);
   return error;
+}
+
+ErrorPtr TRITONBACKEND_Model::AskForInstanceGroups() {
+  if (backend->attributes.preferred_groups.empty()) return nullptr;
+  EventPtr event = NewEvent(TRITONHOST_EVENT_QUESTION);
+  event->Model(facts->token);
+  event->question = TRITONHOST_QUESTION_INSTANCE_GROUPS;
+  event->Text(Config());
+  event->has_detail = true;
+  event->detail_text = BackendFacts(*backend);
+  auto answer = bridge.bridge().Ask(std::move(event));
+  if (answer.error != nullptr) return std::move(answer.error);
+  if (!npu_console::triton::IsJson(answer.text)) {
+    return ErrorPtr(MakeError(TRITONSERVER_ERROR_INTERNAL, "the config of model '" + facts->name + "' with the instance groups that its backend prefers is not JSON"));
+  }
+  const std::lock_guard lock(config_mutex_);
+  config_ = std::move(answer.text);
+  return nullptr;
 }
 
 ErrorPtr TRITONBACKEND_Model::Finalize() {

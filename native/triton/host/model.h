@@ -37,6 +37,7 @@ struct InstanceOptions {
   bool is_passive;
   std::string host_policy_json;
   std::vector<std::string> profiles;
+  std::vector<std::pair<std::string, std::int64_t>> secondary_devices;
   std::vector<std::uint32_t> processors;
 };
 
@@ -56,13 +57,15 @@ struct TRITONBACKEND_ModelInstance {
   void Cancel(std::uint64_t request) { ledger_->Cancel(request); }
   // Each hold makes Finish wait for one check, which may run on any thread.
   void HoldForCheck();
-  npu_console::triton::ErrorPtr CheckReady();
+  npu_console::triton::ErrorPtr CheckReady(npu_console::triton::Event* answer);
   // Behind what was submitted: waits for what the backend holds, ModelInstanceFinalize. Then `done`, on its thread, with what that said.
   void Finish(std::function<void(npu_console::triton::ErrorPtr)> done);
   const std::shared_ptr<npu_console::triton::RequestLedger>& ledger() const { return ledger_; }
 
  private:
   void Execute(std::uint64_t batch, std::vector<TRITONBACKEND_Request*> requests);
+  // Puts what the backend reports of the instance into the event.
+  void Report(npu_console::triton::Event* event);
   npu_console::triton::ErrorPtr Finalize();
 
   const npu_console::triton::EventQueuePtr events_;
@@ -100,6 +103,8 @@ struct TRITONBACKEND_Model {
 
  private:
   npu_console::triton::ErrorPtr Initialize(npu_console::triton::BackendLibraries* libraries);
+  // Has the embedder decide about the instance groups that the backend prefers.
+  npu_console::triton::ErrorPtr AskForInstanceGroups();
 
   std::mutex config_mutex_;
   std::string config_;

@@ -10,8 +10,8 @@
 
 namespace npu_console::triton {
 
-TaskThread::TaskThread(std::string name, EventQueuePtr events, std::vector<std::uint32_t> processors)
-    : thread_([this, name = std::move(name), events = std::move(events), processors = std::move(processors)] { Run(name, events, processors); }) {}
+TaskThread::TaskThread(std::string name, EventQueuePtr events, std::uint64_t model, std::vector<std::uint32_t> processors)
+    : thread_([this, name = std::move(name), events = std::move(events), model, processors = std::move(processors)] { Run(name, events, model, processors); }) {}
 
 TaskThread::~TaskThread() { Join(); }
 
@@ -30,9 +30,9 @@ void TaskThread::Join() {
   if (thread_.joinable()) thread_.join();
 }
 
-void TaskThread::Run(const std::string& name, const EventQueuePtr& events, const std::vector<std::uint32_t>& processors) {
+void TaskThread::Run(const std::string& name, const EventQueuePtr& events, std::uint64_t model, const std::vector<std::uint32_t>& processors) {
   NameCurrentThread(name);
-  SetCurrentEventQueue(events);
+  SetCurrentEventQueue(events, model);
   if (!processors.empty()) {
     cpu_set_t set;
     CPU_ZERO(&set);

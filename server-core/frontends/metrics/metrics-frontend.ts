@@ -11,19 +11,21 @@ export interface MetricsFrontendOptions extends FrontendOptions {
   readonly intervalMilliseconds?: number | undefined
   /** Absent: the page says nothing about cards. */
   readonly devices?: DevicesView | undefined
+  /** What backends count themselves; absent: nothing. */
+  readonly backendMetrics?: (() => string) | undefined
 }
 
 const DEFAULT_INTERVAL_MILLISECONDS = 2000
 
 /** @throws ServerError UNAVAILABLE that names the port and `--metrics-port` when it cannot be bound. */
 export async function startMetricsFrontend(options: MetricsFrontendOptions): Promise<Frontend> {
-  const { server, log, devices } = options
+  const { server, log, devices, backendMetrics } = options
   const cpu = new CpuMetricsReader()
   await cpu.update()
   const npuPage = () => (devices === undefined ? '' : npuMetricsPage(devices.samples(), devices.report()))
   const answer = (request: IncomingMessage, response: ServerResponse): void => {
     if (request.method !== 'GET') { response.writeHead(405, ['Content-Length', '0']).end(); return }
-    const page = isMetricsPath(request.url ?? '') ? metricsPage(server.modelMetrics(), cpu.current) + npuPage() : ''
+    const page = isMetricsPath(request.url ?? '') ? metricsPage(server.modelMetrics(), cpu.current) + npuPage() + (backendMetrics?.() ?? '') : ''
     const body = Buffer.from(page)
     response.writeHead(200, ['Content-Type', 'text/plain; charset=utf-8', 'Content-Length', String(body.length)]).end(body)
   }

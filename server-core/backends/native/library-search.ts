@@ -1,0 +1,43 @@
+import { readdirSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { NATIVE_ADDON_PATH } from '../native-addon.ts'
+
+/** The backends that come with the server: a folder each, beside the addon. */
+export const DEFAULT_BACKEND_DIRECTORY = join(dirname(NATIVE_ADDON_PATH), 'backends')
+
+/** Where a model lies, and the file that its config names as its backend's library (`runtime`; '' : none). */
+export interface ModelPlace {
+  readonly modelDirectory: string
+  readonly versionDirectory: string
+  readonly runtime: string
+}
+
+/** Where a library was found: beside the model, in `--backend-directory`, or among those that come with the server. */
+export type LibraryOrigin = 'model' | 'backendDirectory' | 'server'
+
+/** As the host looks for it (version folder, model folder, backend directories). Null: nowhere. */
+export function findLibrary(backend: string, place: ModelPlace | null, backendDirectory: string): LibraryOrigin | null {
+  const file = place === null || place.runtime === '' ? `libtriton_${backend}.so` : place.runtime
+  // The host refuses such names with a sentence.
+  if (file.includes('/') || backend.includes('/')) return null
+  if (place !== null && (isFile(join(place.versionDirectory, file)) || isFile(join(place.modelDirectory, file)))) return 'model'
+  if (backendDirectory !== '' && isFile(join(backendDirectory, backend, file))) return 'backendDirectory'
+  return isFile(join(DEFAULT_BACKEND_DIRECTORY, backend, file)) ? 'server' : null
+}
+
+/** Names of the backends that have a library in the directories; those in a model's own folder are not among them. */
+export function installedBackends(backendDirectory: string): string[] {
+  const directories = backendDirectory === '' ? [DEFAULT_BACKEND_DIRECTORY] : [backendDirectory, DEFAULT_BACKEND_DIRECTORY]
+  return [...new Set(directories.flatMap((directory) => namesIn(directory).filter((name) => isFile(join(directory, name, `libtriton_${name}.so`)))))]
+}
+
+function namesIn(directory: string): string[] {
+  try {
+    return readdirSync(directory).sort()
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR', 'EACCES'].includes((error as NodeJS.ErrnoException).code ?? '')) return []
+    throw error
+  }
+}
+
+function isFile(path: string): boolean { return statSync(path, { throwIfNoEntry: false })?.isFile() === true }

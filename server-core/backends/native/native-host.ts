@@ -1,0 +1,250 @@
+import type { LogHub } from '../../logger.ts'
+import { toServerError, type ServerError } from '../../server-error.ts'
+import {
+  callError, errorCode, EVENT, eventError, EVERY_LOG_LEVEL, LOG_LEVEL, QUESTION, USUAL_LOG_LEVELS,
+  type FourTimes, type HostEvent, type HostInstanceOptions, type HostModelOptions, type HostRequest, type InferEvent, type MemoryUsageEvent, type QuestionEvent,
+  type ReleasedEvent, type ResponseEvent, type TritonHost, type TritonHostConstructor,
+} from './host-events.ts'
+
+/** Whoever answers what backends ask of the server. */
+export interface ServerQuestions {
+  question(event: QuestionEvent, host: TritonHost): void
+  infer(event: InferEvent, host: TritonHost): void
+  cancelInfer(infer: number): void
+}
+
+/** What a model is told besides the results of its calls. */
+export interface NativeModelListener {
+  readonly name: string
+  readonly backend: string
+  memoryUsed(event: MemoryUsageEvent): void
+  /** The config that ModelInitialize is to see, JSON. */
+  instanceGroups(configJson: string, backendFacts: string): string
+}
+
+export interface NativeInstanceListener {
+  batchStatistics(batchSize: number, times: FourTimes): void
+}
+
+/** One request that a backend has. It is over after its last answer and its release, in either order. */
+export interface NativeRequestListener {
+  responded(event: ResponseEvent): void
+  released(event: ReleasedEvent): void
+}
+
+/** What TRITONHOST_EVENT_MODEL_INITIALIZED says. */
+export interface InitializedModel {
+  /** JSON; a backend may have changed it. */
+  readonly config: string
+  readonly facts: string
+}
+
+interface Waiting<T> { readonly resolve: (value: T) => void; readonly reject: (error: Error) => void }
+
+export interface NativeHostOptions {
+  readonly TritonHost: TritonHostConstructor
+  readonly backendDirectories: readonly string[]
+  readonly logs: LogHub
+  readonly questions: ServerQuestions
+}
+
+/**
+ * The host of backend libraries, seen from this server: gives out tokens, turns the events that end a call into promises, and hands the others to
+ * whom they are about. Events come in groups; `onGroupEnd` runs after each, so that what came together is looked at together.
+ */
+export class NativeHost {
+  readonly host: TritonHost
+  readonly #options: NativeHostOptions
+  readonly #models = new Map<number, NativeModelListener>()
+  readonly #instances = new Map<number, NativeInstanceListener>()
+  readonly #batches = new Map<number, (error: ServerError | null) => void>()
+  readonly #requests = new Map<number, NativeRequestListener>()
+  readonly #modelsWaiting = new Map<number, Waiting<InitializedModel>>()
+  readonly #instancesWaiting = new Map<number, Waiting<string | null>>()
+  readonly #endsWaiting = new Map<number, Waiting<void>>()
+  readonly #checksWaiting = new Map<number, Waiting<string | null>[]>()
+  readonly #groupEnds = new Set<() => void>()
+  #lastToken = 0
+
+  constructor(options: NativeHostOptions) {
+    this.#options = options
+    const { TritonHost: Host, backendDirectories, logs } = options
+    this.host = new Host(
+      { backendDirectories, logLevels: logs.verboseLevel > 0 ? EVERY_LOG_LEVEL : USUAL_LOG_LEVELS, unloadReportMilliseconds: 0, leakGraceMilliseconds: 0 },
+      (events) => { this.#take(events) },
+    )
+  }
+
+  nextToken(): number { return ++this.#lastToken }
+
+  /** Opens the backend where it is the first model of it, and initializes the model. On failure nothing of the model is left. */
+  loadModel(options: HostModelOptions, listener: NativeModelListener): Promise<InitializedModel> {
+    const { token } = options
+    this.#models.set(token, listener)
+    return this.#call(this.#modelsWaiting, token, () => { this.host.loadModel(options) }).catch((error: unknown) => {
+      this.#models.delete(token)
+      throw error
+    })
+  }
+
+  /** Removes its instances and finalizes it, however long its backend takes. */
+  async unloadModel(token: number): Promise<void> {
+    try {
+      await this.#call(this.#endsWaiting, token, () => { this.host.unloadModel(token) })
+    } finally {
+      this.#models.delete(token)
+    }
+  }
+
+  /** @returns what the backend reports of the instance, JSON; null: it reports nothing */
+  addInstance(options: HostInstanceOptions, listener: NativeInstanceListener): Promise<string | null> {
+    const { token } = options
+    this.#instances.set(token, listener)
+    return this.#call(this.#instancesWaiting, token, () => { this.host.addInstance(options) }).catch((error: unknown) => {
+      this.#instances.delete(token)
+      throw error
+    })
+  }
+
+  /** Runs what was submitted, waits for what the backend still holds, finalizes. */
+  async removeInstance(token: number): Promise<void> {
+    try {
+      await this.#call(this.#endsWaiting, token, () => { this.host.removeInstance(token) })
+    } finally {
+      this.#instances.delete(token)
+    }
+  }
+
+  /** Rejects with the backend's reason where the instance is not ready. @returns what the backend reports of it, as `addInstance` */
+  checkInstance(token: number): Promise<string | null> {
+    return new Promise((resolve, reject) => {
+      const waiting = this.#checksWaiting.get(token) ?? []
+      waiting.push({ resolve, reject })
+      this.#checksWaiting.set(token, waiting)
+      try {
+        this.host.checkInstance(token)
+      } catch (error) {
+        waiting.pop()
+        reject(callError(error))
+      }
+    })
+  }
+
+  /**
+   * Hands a batch over. The listeners hear of each request until it is over.
+   * @throws ServerError where the host does not take it; then no listener hears anything
+   */
+  submit(instance: number, batch: number, requests: readonly HostRequest[], listeners: readonly NativeRequestListener[], onExecuted: (error: ServerError | null) => void): void {
+    this.#batches.set(batch, onExecuted)
+    requests.forEach(([token], index) => { this.#requests.set(token, listeners[index]!) })
+    try {
+      this.host.submit(instance, batch, requests)
+    } catch (error) {
+      this.#batches.delete(batch)
+      for (const [token] of requests) this.#requests.delete(token)
+      throw callError(error)
+    }
+  }
+
+  forgetRequest(token: number): void { this.#requests.delete(token) }
+
+  /** Runs after the next group of events. */
+  atGroupEnd(run: () => void): void { this.#groupEnds.add(run) }
+
+  #call<T>(waiting: Map<number, Waiting<T>>, token: number, call: () => void): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      waiting.set(token, { resolve, reject })
+      try {
+        call()
+      } catch (error) {
+        waiting.delete(token)
+        reject(callError(error))
+      }
+    })
+  }
+
+  #take(events: readonly HostEvent[]): void {
+    for (const event of events) this.#guard(() => { this.#handle(event) })
+    const ends = [...this.#groupEnds]
+    this.#groupEnds.clear()
+    for (const end of ends) this.#guard(end)
+  }
+
+  /** One event that cannot be worked must not cost the others. */
+  #guard(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      this.#options.logs.logger('native-host').error('an event of a backend could not be worked', { error: error instanceof Error ? error.stack ?? error.message : String(error) })
+    }
+  }
+
+  #handle(event: HostEvent): void {
+    const { token } = event
+    switch (event.kind) {
+      case EVENT.modelInitialized: return settle(this.#modelsWaiting, token, eventError(event), { config: event.text ?? '', facts: event.detail ?? '{}' })
+      case EVENT.instanceInitialized: return settle(this.#instancesWaiting, token, eventError(event), event.detail ?? null)
+      case EVENT.modelUnloaded:
+      case EVENT.instanceRemoved: return settle(this.#endsWaiting, token, eventError(event), undefined)
+      case EVENT.instanceReadiness: return this.#checked(token, eventError(event), event.detail ?? null)
+      case EVENT.batchExecuted: {
+        const executed = this.#batches.get(token)
+        this.#batches.delete(token)
+        return executed?.(eventError(event))
+      }
+      case EVENT.response: return this.#requests.get(token)?.responded(event)
+      case EVENT.requestReleased: return this.#requests.get(token)?.released(event)
+      case EVENT.batchStatistics: return this.#instances.get(token)?.batchStatistics(event.batchSize, event.times)
+      case EVENT.memoryUsage: return this.#models.get(event.model ?? 0)?.memoryUsed(event)
+      case EVENT.log: return this.#log(event)
+      case EVENT.violation: return this.#options.logs.logger('native-host').warning(event.text, this.#modelField(event.model))
+      case EVENT.question: return event.question === QUESTION.instanceGroups ? this.#answerGroups(event) : this.#options.questions.question(event, this.host)
+      case EVENT.infer: return this.#options.questions.infer(event, this.host)
+      case EVENT.inferCancelled: return this.#options.questions.cancelInfer(token)
+      // This server counts the responses of decoupled models itself, as for any backend, and has no traces: nothing to be told.
+      case EVENT.responseStatistics:
+      case EVENT.traceActivity: return
+    }
+  }
+
+  #checked(token: number, error: Error | null, report: string | null): void {
+    const first = this.#checksWaiting.get(token)?.shift()
+    if (error === null) first?.resolve(report)
+    else first?.reject(error)
+  }
+
+  #log({ level, text, detail, line, model }: Extract<HostEvent, { readonly kind: typeof EVENT.log }>): void {
+    const backend = this.#models.get(model ?? 0)?.backend
+    const logger = this.#options.logs.logger(backend === undefined ? 'native-backend' : `backend-${backend}`)
+    const fields = this.#modelField(model)
+    if (level === LOG_LEVEL.error) logger.error(text, { ...fields, ...sourceOf(detail, line) })
+    else if (level === LOG_LEVEL.warning) logger.warning(text, fields)
+    else if (level === LOG_LEVEL.info) logger.info(text, fields)
+    else logger.verbose(1, text, { ...fields, ...sourceOf(detail, line) })
+  }
+
+  #answerGroups({ token, model = 0, text = '', detail = '' }: QuestionEvent): void {
+    try {
+      this.host.answer(token, 0, null, 0, this.#models.get(model)?.instanceGroups(text, detail) ?? text)
+    } catch (error) {
+      const { kind, message } = toServerError(error)
+      this.host.answer(token, errorCode(kind), message, 0, null)
+    }
+  }
+
+  #modelField(model: number | undefined): { readonly model?: string } {
+    const name = this.#models.get(model ?? 0)?.name
+    return name === undefined ? {} : { model: name }
+  }
+}
+
+function settle<T>(waiting: Map<number, Waiting<T>>, token: number, error: Error | null, value: T): void {
+  const call = waiting.get(token)
+  waiting.delete(token)
+  if (error === null) call?.resolve(value)
+  else call?.reject(error)
+}
+
+function sourceOf(file: string, line: number): { readonly source?: string } {
+  return file === '' ? {} : { source: `${file.slice(file.lastIndexOf('/') + 1)}:${line}` }
+}

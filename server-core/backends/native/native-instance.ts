@@ -1,0 +1,289 @@
+import { steadyNanoseconds } from '../../clock.ts'
+import type { ParameterValue, Tensor } from '../../contract/inference.ts'
+import type { ModelInstanceReport } from '../../contract/repository.ts'
+import { ServerError } from '../../server-error.ts'
+import type { BackendInstanceContext, BackendModelInstance, BackendRequest, CountedExecution, ExecutionTimes } from '../backend.ts'
+import {
+  eventError, flattenParameters, flattenTensors, RELEASE_RESCHEDULE, RESPONSE_FINAL, SEQUENCE_END, SEQUENCE_START, unflattenParameters, unflattenTensors,
+  type FourTimes, type HostRequest, type ReleasedEvent, type ResponseEvent,
+} from './host-events.ts'
+import type { NativeHost, NativeRequestListener } from './native-host.ts'
+
+export interface NativeInstanceOptions {
+  readonly host: NativeHost
+  readonly token: number
+  readonly name: string
+  readonly isDecoupled: boolean
+  /** The next request of a sequence needs the state that this one leaves: nothing is answered before its release. */
+  readonly hasSequences: boolean
+  readonly countExecution: BackendInstanceContext['countExecution']
+  /** Told when the instance leaves, with the promise of its end. */
+  readonly finalized: (end: Promise<void>) => void
+}
+
+/** Errors that say nothing about the instance: asking it whether it is ready would be for nothing. */
+const REQUEST_ERRORS = new Set(['INVALID_ARG', 'CANCELLED', 'UNSUPPORTED'])
+
+/** A model instance of a backend library. Its code runs on the thread that the host has for it. */
+export class NativeInstance implements BackendModelInstance {
+  report: ModelInstanceReport | null = null
+  readonly #options: NativeInstanceOptions
+  readonly #batches = new Set<Batch>()
+  #death: Error | null = null
+  #onDeath: ((error: Error) => void) | null = null
+  #isChecking = false
+  #isRemoved = false
+
+  constructor(options: NativeInstanceOptions) { this.#options = options }
+
+  /** Told by the host: an execution that the backend reported. */
+  batchStatistics(batchSize: number, times: FourTimes): void {
+    // Those of the oldest batch: it says which times its requests are charged.
+    for (const batch of this.#batches) {
+      if (batch.reported !== null) continue
+      batch.reported = executionTimes(times)
+      break
+    }
+    this.#options.countExecution?.(batchSize, executionTimes(times))
+  }
+
+  readReport(json: string | null): void {
+    if (json === null) return
+    try {
+      this.report = JSON.parse(json) as ModelInstanceReport
+    } catch (error) {
+      throw new ServerError('INTERNAL', `NPUCONSOLE_ModelInstanceReport of instance '${this.#options.name}' is not JSON: ${json.slice(0, 200)}`, { cause: error })
+    }
+  }
+
+  execute(requests: readonly BackendRequest[]): Promise<CountedExecution> {
+    const { host, token } = this.#options
+    return new Promise((resolve, reject) => {
+      const batch = new Batch(requests, this.#options, (ended) => { this.#ended(ended) }, resolve)
+      this.#batches.add(batch)
+      try {
+        host.submit(token, host.nextToken(), batch.flat, batch.requests, (error) => { batch.executed(error) })
+      } catch (error) {
+        this.#batches.delete(batch)
+        reject(error as Error)
+        return
+      }
+      batch.requests.forEach((request) => { request.source.onCancel(() => { this.#cancel(request) }) })
+    })
+  }
+
+  async isReady(): Promise<void> {
+    if (this.#death !== null) throw this.#death
+    const { host, token } = this.#options
+    this.readReport(await host.checkInstance(token))
+  }
+
+  onDeath(listener: (error: Error) => void): void {
+    this.#onDeath = listener
+    if (this.#death !== null) listener(this.#death)
+  }
+
+  async finalize(): Promise<void> {
+    if (this.#isRemoved) return
+    this.#isRemoved = true
+    const end = this.#options.host.removeInstance(this.#options.token)
+    this.#options.finalized(end)
+    await end
+  }
+
+  #cancel(request: NativeRequest): void {
+    if (request.isOver || this.#isRemoved) return
+    this.#options.host.host.cancel(this.#options.token, request.token)
+  }
+
+  #ended(batch: Batch): void {
+    this.#batches.delete(batch)
+    const { countExecution } = this.#options
+    // A backend that reports nothing: what was seen from here.
+    if (batch.reported === null && batch.hasSuccess) countExecution?.(batch.batchSize, batch.measured())
+    if (batch.failure !== null) this.#check()
+  }
+
+  /** After a failure: the backend may have lost its card, which another instance of the same may not have. */
+  #check(): void {
+    if (this.#isChecking || this.#isRemoved || this.#death !== null) return
+    this.#isChecking = true
+    this.isReady().catch((error: unknown) => {
+      if (this.#isRemoved) return
+      this.#death = error instanceof Error ? error : new Error(String(error))
+      this.#onDeath?.(this.#death)
+    }).finally(() => { this.#isChecking = false })
+  }
+}
+
+/** Requests that were handed over together, until the last of them is over. */
+class Batch {
+  readonly requests: readonly NativeRequest[]
+  readonly batchSize: number
+  /** What the backend reported of it; null: nothing so far. */
+  reported: ExecutionTimes | null = null
+  hasSuccess = false
+  failure: ServerError | null = null
+  readonly #onEnd: (batch: Batch) => void
+  readonly #resolve: (execution: CountedExecution) => void
+  readonly #answersAfterRelease: boolean
+  readonly #executeStart = steadyNanoseconds()
+  #executeEnd = 0
+  #openCount: number
+
+  constructor(requests: readonly BackendRequest[], options: NativeInstanceOptions, onEnd: (batch: Batch) => void, resolve: (execution: CountedExecution) => void) {
+    this.requests = requests.map((request) => new NativeRequest(request, options.host.nextToken(), options, this))
+    this.batchSize = requests.reduce((sum, { batchSize }) => sum + Math.max(1, batchSize), 0)
+    this.#openCount = requests.length
+    this.#answersAfterRelease = options.hasSequences
+    this.#onEnd = onEnd
+    this.#resolve = resolve
+  }
+
+  get flat(): HostRequest[] { return this.requests.map((request) => request.flat()) }
+  get isExecuted(): boolean { return this.#executeEnd > 0 }
+
+  executed(error: ServerError | null): void {
+    this.#executeEnd = steadyNanoseconds()
+    if (error !== null) this.failure = error
+    for (const request of this.requests) request.deliver()
+    if (!this.#answersAfterRelease || this.#openCount === 0) this.#finishExecution()
+  }
+
+  requestOver(): void {
+    this.#openCount--
+    if (this.#openCount > 0) return
+    if (this.isExecuted && this.#answersAfterRelease) this.#finishExecution()
+    this.#onEnd(this)
+  }
+
+  measured(): ExecutionTimes {
+    const executeEnd = this.isExecuted ? this.#executeEnd : steadyNanoseconds()
+    return { executeStart: this.#executeStart, computeStart: this.#executeStart, computeEnd: executeEnd, executeEnd }
+  }
+
+  #finishExecution(): void { this.#resolve({ ...this.reported ?? this.measured(), isCounted: true }) }
+}
+
+interface Answer { readonly outputs: readonly Tensor[]; readonly parameters: Readonly<Record<string, ParameterValue>> }
+
+/**
+ * One request that the backend has. Its last answer goes on when the request was released as well, so that it carries the times and states that come
+ * with the release; where that takes longer than the execution, without (a state is always waited for).
+ */
+class NativeRequest implements NativeRequestListener {
+  readonly source: BackendRequest
+  readonly token: number
+  readonly #options: NativeInstanceOptions
+  readonly #batch: Batch
+  /** Of a model that is not decoupled: sent without the FINAL flag, which comes alone. */
+  #early: Answer | null = null
+  /** Passes the last answer on. */
+  #end: (() => void) | null = null
+  #isDelivered = false
+  #isReleased = false
+  #hasFinal = false
+
+  constructor(source: BackendRequest, token: number, options: NativeInstanceOptions, batch: Batch) {
+    this.source = source
+    this.token = token
+    this.#options = options
+    this.#batch = batch
+  }
+
+  get isOver(): boolean { return this.#hasFinal && this.#isReleased }
+
+  flat(): HostRequest {
+    const { id, inputs, requestedOutputs, parameters, sequenceId, sequenceStart, sequenceEnd, timeoutMicroseconds } = this.source
+    const flags = (sequenceStart ? SEQUENCE_START : 0) | (sequenceEnd ? SEQUENCE_END : 0)
+    return [
+      this.token, id, sequenceId === '' ? 0n : sequenceId, flags, timeoutMicroseconds, flattenTensors(inputs), requestedOutputs, flattenParameters(parameters),
+    ]
+  }
+
+  responded(event: ResponseEvent): void {
+    const isFinal = (event.flags & RESPONSE_FINAL) !== 0
+    const error = eventError(event)
+    let answer: Answer | ServerError | null = error
+    if (error === null && !event.isEmpty) {
+      try {
+        answer = { outputs: unflattenTensors(event.tensors), parameters: unflattenParameters(event.parameters) }
+      } catch (invalid) {
+        answer = invalid as ServerError
+      }
+    }
+    if (answer instanceof Error && !REQUEST_ERRORS.has(answer.kind)) this.#batch.failure ??= answer
+    if (isFinal) this.#final(answer)
+    else if (answer !== null) this.#partial(answer)
+  }
+
+  released({ flags, tensors, times }: ReleasedEvent): void {
+    this.#isReleased = true
+    if (times !== undefined) this.source.reportTimes(executionTimes(times))
+    try {
+      for (const state of unflattenTensors(tensors ?? [])) this.source.updateState(state)
+      if ((flags & RELEASE_RESCHEDULE) !== 0) {
+        this.source.reschedule()
+        // Its answer comes after a later execution.
+        this.#isDelivered = true
+        this.#hasFinal = true
+      }
+    } catch (error) {
+      this.#fail(error as Error)
+    }
+    this.deliver()
+    this.#leaveIfOver()
+  }
+
+  /** Passes the last answer on if there is one and nothing more is to be waited for. */
+  deliver(): void {
+    if (this.#isDelivered || this.#end === null) return
+    if (!this.#isReleased && (!this.#batch.isExecuted || this.#options.hasSequences)) return
+    this.#isDelivered = true
+    this.#end()
+  }
+
+  #partial(answer: Answer | ServerError): void {
+    if (!this.#options.isDecoupled) {
+      if (answer instanceof Error) this.#fail(answer)
+      else this.#early ??= answer
+    } else if (answer instanceof Error) {
+      this.source.sendError(answer)
+    } else {
+      // Triton's API has no way to make a backend wait; what waits for a slow client waits behind this.
+      void this.source.send(answer.outputs, answer.parameters)
+    }
+  }
+
+  #final(answer: Answer | ServerError | null): void {
+    this.#hasFinal = true
+    const last = answer ?? this.#early
+    if (last instanceof Error) this.#fail(last)
+    else if (last !== null) this.#succeed(() => { this.source.respond(last.outputs, last.parameters) })
+    else if (this.#options.isDecoupled) this.#succeed(() => { this.source.complete() })
+    else this.#fail(new ServerError('INTERNAL', 'the backend ended the request without a response'))
+    // What the backend reports with the release often comes in the same group of events.
+    if (this.#batch.isExecuted && !this.#isReleased) this.#options.host.atGroupEnd(() => { this.deliver() })
+    else this.deliver()
+    this.#leaveIfOver()
+  }
+
+  #succeed(end: () => void): void {
+    this.#end ??= () => {
+      this.#batch.hasSuccess = true
+      end()
+    }
+  }
+
+  #fail(error: Error): void { this.#end = () => { this.source.fail(error) } }
+
+  #leaveIfOver(): void {
+    if (!this.isOver) return
+    this.#options.host.forgetRequest(this.token)
+    this.#batch.requestOver()
+  }
+}
+
+function executionTimes([executeStart, computeStart, computeEnd, executeEnd]: FourTimes): ExecutionTimes {
+  return { executeStart, computeStart, computeEnd, executeEnd }
+}
