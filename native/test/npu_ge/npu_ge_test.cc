@@ -439,3 +439,27 @@ TEST(Fault, a_load_that_fails_says_why_and_the_next_one_works) {
   EXPECT_EQ(server.ServeModel(3, fixture::LinearModel(-1), Config(R"("max_batch_size":4,)" + LINEAR_IO, Parameter("device_ids", "0"))), "");
   EXPECT_EQ(Floats(Bytes(*server.InferLinear(300, fixture::Ramp(4)), "y")), Linear(fixture::Ramp(4)));
 }
+
+// ---- Without our server ----
+
+TEST(Bare, runs_in_a_server_that_has_nothing_but_the_functions_it_asks_for) {
+  UseFaults("");
+  const std::string directory = fixture::Directory() + "/bare";
+  fs::create_directories(directory + "/1");
+  fixture::WriteFile(directory + "/1/model.onnx", fixture::LinearModel(-1));
+  const std::string settings = std::string(R"({"cmdline":{"cann-library-directory":")") + TEST_LIBRARY_DIR + R"(","work-directory":")" + fixture::Directory() + R"(/work"}})";
+  const std::string command = std::string(BARE_HOST) + " " + PRODUCT_BACKENDS + "/npu_ge/libtriton_npu_ge.so '" + settings + "' " + directory + " 2>&1";
+  FILE* const pipe = popen(command.c_str(), "r");
+  EXPECT(pipe != nullptr);
+  std::string said;
+  for (char part[256]; std::fgets(part, sizeof(part), pipe) != nullptr;) said += part;
+  const int status = pclose(pipe);
+  std::string expected;
+  for (const float value : Linear(fixture::Ramp(4))) {
+    char text[32];
+    std::snprintf(text, sizeof(text), "%.9g\n", static_cast<double>(value));
+    expected += text;
+  }
+  EXPECT_EQ(said, expected);
+  EXPECT_EQ(status, 0);
+}
