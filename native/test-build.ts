@@ -13,10 +13,13 @@ export function buildDirectory(preset: string): string {
   return join(native, '../build', `native-${preset}`)
 }
 
+/** Where the backends of the C++ tests lie, in a folder each, after `buildPreset('test', 'fixture_backends')`. */
+export const FIXTURE_BACKENDS = join(buildDirectory('test'), 'test/backends')
+
 /** Configures and builds; what is up to date takes a second. Others wait for their turn. */
-export async function buildPreset(preset: string): Promise<void> {
+export async function buildPreset(preset: string, target = 'all'): Promise<void> {
   mkdirSync(join(native, '../build'), { recursive: true })
-  const steps = `cmake --preset ${preset} && cmake --build --preset ${preset}`
+  const steps = `cmake --preset ${preset} && cmake --build --preset ${preset} --target ${target}`
   const { output, failure } = await runProgram('flock', [`${buildDirectory(preset)}.lock`, 'sh', '-c', steps])
   if (failure === null) return
   throw new Error(`${output}\n${steps} failed (${failure}): where a program could not be started, install cmake, make, a C++ compiler and flock `
