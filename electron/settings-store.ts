@@ -2,7 +2,7 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { DesktopSettings, ServerRestart } from '../server-core/contract/console-api.ts'
-import { NPU_SOURCES } from '../server-core/contract/devices.ts'
+import { NPU_FALLBACKS, NPU_SOURCES } from '../server-core/contract/devices.ts'
 import type { Ports } from './server-messages.ts'
 import { readWindowState } from './window-state.ts'
 import type { WindowState } from './window-state.ts'
@@ -107,9 +107,10 @@ function readStoredSettings(fields: Readonly<Record<string, unknown>>): StoredSe
   }
 }
 
-function readEngine({ npuSource, simulatedCards, cannSetEnv }: Readonly<Record<string, unknown>>): ServerRestart {
+function readEngine({ npuSource, npuFallback, simulatedCards, cannSetEnv }: Readonly<Record<string, unknown>>): ServerRestart {
   return {
     ...(isOneOf(npuSource, NPU_SOURCES) ? { npuSource } : {}),
+    ...(isOneOf(npuFallback, NPU_FALLBACKS) ? { npuFallback } : {}),
     ...(Array.isArray(simulatedCards) && simulatedCards.length > 0 ? { simulatedCards: simulatedCards.filter((card) => typeof card === 'string') } : {}),
     ...(typeof cannSetEnv === 'string' && cannSetEnv !== '' ? { cannSetEnv } : {}),
   }

@@ -1,4 +1,4 @@
-import type { NpuSource } from './contract/devices.ts'
+import type { NpuFallback, NpuSource } from './contract/devices.ts'
 import type { ModelControlMode } from './contract/repository.ts'
 import type { RestrictedApi } from './frontends/restricted-api.ts'
 import type { HostPolicies } from './model/host-policy.ts'
@@ -63,6 +63,8 @@ export interface ServerOptions {
   readonly cannSetEnv: string
   /** Where cards come from: this machine, the simulator, or nowhere. */
   readonly npu: NpuSource
+  /** What becomes of a model that asks for an NPU and cannot get it. */
+  readonly npuFallback: NpuFallback
   /** Profiles of the simulated cards, one a card. */
   readonly npuSimulatedCards: readonly string[]
   /** Factor on the times that simulated cards take; 0: as fast as this machine computes. */
@@ -111,6 +113,7 @@ export const DEFAULT_SERVER_OPTIONS: ServerOptions = Object.freeze({
   dataDirectory: '',
   cannSetEnv: '',
   npu: 'auto',
+  npuFallback: 'fail',
   npuSimulatedCards: ['310P3', '310P3'],
   npuSimulatedTimeScale: 1,
   logVerbose: 0,

@@ -205,6 +205,7 @@ function statusReader(options: ServerOptions, server: InferenceServer, addresses
     totalMemoryBytes: totalmem(),
     npuCount: devices.count,
     npuSource: options.npu,
+    npuFallback: options.npuFallback,
     canRestart,
   })
 }

@@ -89,7 +89,7 @@ function status(): ServerStatus {
   return {
     id: 'triton', version: '2.73.0', instanceId: String(startedAt), state: 'READY', startedAt, controlMode: options.scenario === 'poll' ? 'poll' : 'explicit',
     repositoryPaths: options.scenario === 'empty' ? [] : ['/data/edge-ocr'], http: listen(8000), grpc: listen(8001), metrics: listen(8002), console: listen(Number(options.port)), processId: process.pid,
-    nodeVersion: process.version, onnxRuntimeVersion: '1.30.0', platform: 'linux-x64', cpuCount: 8, totalMemoryBytes: 2 ** 34, npuCount: null, npuSource: 'auto', canRestart: false,
+    nodeVersion: process.version, onnxRuntimeVersion: '1.30.0', platform: 'linux-x64', cpuCount: 8, totalMemoryBytes: 2 ** 34, npuCount: null, npuSource: 'auto', npuFallback: 'fail', canRestart: false,
   }
 }
 

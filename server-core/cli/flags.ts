@@ -1,4 +1,4 @@
-import { NPU_SOURCES } from '../contract/devices.ts'
+import { NPU_FALLBACKS, NPU_SOURCES } from '../contract/devices.ts'
 import { parseRestrictedApi } from '../frontends/restricted-api.ts'
 import { isCpuList, type HostPolicySetting } from '../model/host-policy.ts'
 import { DEFAULT_SERVER_OPTIONS, type ServerOptions } from '../options.ts'
@@ -98,6 +98,7 @@ export const SERVE_FLAGS: readonly Flag[] = [
   string('--data-directory', 'dataDirectory', '<directory>', "Where the console keeps its own data (the user's data folder)"),
   string('--cann-set-env', 'cannSetEnv', 'auto|none|<file>', "Start with the environment that CANN's set_env.sh makes; auto looks where CANN is installed (none)"),
   { names: ['--npu'], value: NPU_SOURCES.join('|'), help: 'Cards: those of this machine where there are any, simulated ones (always labelled so), or none (auto)', set: setNpuSource },
+  { names: ['--npu-fallback'], value: NPU_FALLBACKS.join('|'), help: 'A model that asks for an NPU and cannot get it: its load fails, or (ONNX) it runs on the CPU and is marked as degraded (fail)', set: setNpuFallback },
   { names: ['--npu-simulated-cards'], value: '<profile>[,<profile>]', help: `With --npu=simulated: which cards, by profile (${DEFAULT_SERVER_OPTIONS.npuSimulatedCards.join(',')})`, set: (draft, text) => { draft.npuSimulatedCards = text.split(',').map((card) => card.trim()) } },
   { names: ['--npu-simulated-time-scale'], value: '<factor>', help: 'With --npu=simulated: factor on the time that cards take, 0 for as fast as this machine computes (1)', set: setTimeScale },
   integer('--log-verbose', 'logVerbose', 'Level of verbose logging; 0 is off'),
@@ -130,6 +131,12 @@ function setNpuSource(draft: Draft, text: string, flag: string): void {
   const source = NPU_SOURCES.find((known) => known === text)
   if (source === undefined) throw new ServerError('INVALID_ARG', `Bad option: "${flag}".\ninvalid argument for ${flag}: expected ${NPU_SOURCES.join(', ')}, got: ${text}`)
   draft.npu = source
+}
+
+function setNpuFallback(draft: Draft, text: string, flag: string): void {
+  const fallback = NPU_FALLBACKS.find((known) => known === text)
+  if (fallback === undefined) throw new ServerError('INVALID_ARG', `Bad option: "${flag}".\ninvalid argument for ${flag}: expected ${NPU_FALLBACKS.join(' or ')}, got: ${text}`)
+  draft.npuFallback = fallback
 }
 
 function setTimeScale(draft: Draft, text: string, flag: string): void {

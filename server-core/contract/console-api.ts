@@ -9,7 +9,7 @@
  * bigint values travel as `{ "$bigint": "123" }`. See `console-codec.ts`, used by both sides.
  */
 import type { ConfigContext } from './config-language.ts'
-import type { DevicesReport, DoctorReport, NpuSource, SimulatedFault, SimulatedNpuReport } from './devices.ts'
+import type { DevicesReport, DoctorReport, NpuFallback, NpuSource, SimulatedFault, SimulatedNpuReport } from './devices.ts'
 import type { EnsembleGraph } from './ensemble.ts'
 import type { ErrorValue } from './errors.ts'
 import type { InferenceRequest, InferenceResponse, ModelMetadata } from './inference.ts'
@@ -62,6 +62,8 @@ export interface ServerStatus {
   readonly npuCount: number | null
   /** `--npu`: 'simulated' is to be said wherever cards are shown. */
   readonly npuSource: NpuSource
+  /** `--npu-fallback`; the parameter `npu_fallback` of a model overrules it. */
+  readonly npuFallback: NpuFallback
   /** `server.restart` works: somebody can start this server again. */
   readonly canRestart: boolean
 }
@@ -69,6 +71,7 @@ export interface ServerStatus {
 /** What another start is to differ in; what is left out stays. */
 export interface ServerRestart {
   readonly npuSource?: NpuSource
+  readonly npuFallback?: NpuFallback
   /** Names of profiles, one a card. */
   readonly simulatedCards?: readonly string[]
   /** `--cann-set-env`: a path, `auto` or `none`. */

@@ -6,6 +6,10 @@ import type { ServerRestart } from './console-api.ts'
 export const NPU_SOURCES = ['auto', 'simulated', 'off'] as const
 export type NpuSource = (typeof NPU_SOURCES)[number]
 
+/** `--npu-fallback`: what becomes of a model that asks for an NPU and cannot get it. 'allow': ONNX models run on the CPU, and are marked as degraded. */
+export const NPU_FALLBACKS = ['fail', 'allow'] as const
+export type NpuFallback = (typeof NPU_FALLBACKS)[number]
+
 /** A kind of card that can be simulated. */
 export interface SimulatedCardProfile {
   /** As in `--npu-simulated-cards`: '310P3-duo'. */

@@ -111,7 +111,7 @@ function loaderOf(disableAutoComplete: boolean): ModelLoader {
   const logs = new LogHub()
   const options = serverOptions({ modelRepositories: [], modelControlMode: 'explicit', disableAutoCompleteConfig: disableAutoComplete })
   const registry = new BackendRegistry(builtInBackends(logs).map(withoutSessions), options, logs)
-  return new ModelLoader({ registry, disableAutoComplete, rateLimiter: null, hostPolicies: options.hostPolicies, clock: systemClock, logs })
+  return new ModelLoader({ registry, disableAutoComplete, rateLimiter: null, hostPolicies: options.hostPolicies, npu: { source: 'auto', fallback: 'fail' }, clock: systemClock, logs })
 }
 
 /** Why the load refuses; null: it does not. */

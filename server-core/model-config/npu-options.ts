@@ -24,6 +24,7 @@ export const NPU_OPTIONS: readonly NpuOption[] = [
   { name: 'device_ids', levels: [] },
   { name: 'device_exec_blocks', levels: [] },
   { name: 'instance_exec_blocks', levels: [] },
+  { name: 'npu_fallback', levels: [], values: ['fail', 'allow'] },
   { name: 'static_model', levels: [], values: FLAG },
   { name: 'dump_graph', levels: [], values: FLAG },
   { name: 'dump_data', levels: [], values: FLAG },

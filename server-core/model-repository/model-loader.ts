@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import type { BackendRegistry } from '../backends/backend-registry.ts'
 import type { Clock } from '../clock.ts'
 import type { ModelConfig } from '../contract/model-config.ts'
-import type { LoadStageKind } from '../contract/repository.ts'
+import type { LoadStageKind, ModelInstanceReport } from '../contract/repository.ts'
 import type { LogHub } from '../logger.ts'
 import { ModelStatistics } from '../metrics/model-statistics.ts'
 import { checkExecutable } from '../model/executable-config.ts'
@@ -24,6 +24,7 @@ import { loadEnsemble } from './ensemble-loader.ts'
 import { readLabelFiles } from './label-files.ts'
 import type { StageInstance } from './load-progress.ts'
 import type { ModelDirectory, VersionDirectory } from './model-directory.ts'
+import { cpuInstead, fallbackOf, refuseWhileOff, wantsNpu, withFallbackHint, type NpuPolicy } from './npu-fallback.ts'
 
 export interface ModelLoaderOptions {
   readonly registry: BackendRegistry
@@ -31,6 +32,7 @@ export interface ModelLoaderOptions {
   /** Shared by all models; null: `--rate-limit=off`. */
   readonly rateLimiter: RateLimiter | null
   readonly hostPolicies: HostPolicies
+  readonly npu: NpuPolicy
   /** Of the server; null or absent: none. */
   readonly responseCache?: ResponseCache | null
   readonly clock: Clock
@@ -69,6 +71,25 @@ export class ModelLoader {
 
   /** Builds and starts one version (step 7). @throws what the backend, the checks or an instance reported */
   async loadVersion(directory: ModelDirectory, config: ModelConfig, version: VersionDirectory, options: LoadVersionOptions): Promise<Model> {
+    const { npu, registry, logs } = this.#options
+    if (!wantsNpu(config)) return this.#load(directory, config, version, options)
+    const fallback = fallbackOf(config, npu)
+    try {
+      refuseWhileOff(config, npu)
+      return await this.#load(directory, config, version, options)
+    } catch (error) {
+      const cpu = options.outdated?.aborted === true ? null : cpuInstead(config, version.entries.map(({ name }) => name), error, registry.names.includes(config.backend))
+      if (cpu === null) throw error
+      if (fallback === 'fail') throw withFallbackHint(config, error)
+      logs.logger('model-lifecycle').warning(`model '${config.name}' runs on the CPU: the NPU that it asks for is not to be had`, {
+        model: config.name, version: version.version, reason: cpu.report.fallback_reason ?? '',
+      })
+      return this.#load(directory, cpu.config, version, options, cpu.report)
+    }
+  }
+
+  /** @param report of its instances, where their backend says nothing */
+  async #load(directory: ModelDirectory, config: ModelConfig, version: VersionDirectory, options: LoadVersionOptions, report?: ModelInstanceReport): Promise<Model> {
     const { registry, clock, logs, disableAutoComplete } = this.#options
     const started = clock.now()
     checkExecutable(config)
@@ -102,6 +123,7 @@ export class ModelLoader {
         rateLimiter: this.#options.rateLimiter,
         responseCache: this.#options.responseCache ?? null,
         hostPolicies: this.#options.hostPolicies,
+        ...(report === undefined ? {} : { report }),
         createsInstancesInParallel: (backendModel.createsInstancesInParallel ?? backend.createsInstancesInParallel) === true || isParallelLoadingAsked(),
         log: logs.logger('model-instance'),
         onInstancesChanged: options.onInstancesChanged,

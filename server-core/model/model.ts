@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { InferenceRequest, InferenceResponse, ModelMetadata, ParameterValue, Tensor, TensorMetadata } from '../contract/inference.ts'
 import type { EnsembleGraph } from '../contract/ensemble.ts'
 import type { ModelConfig, ModelInput, ModelInstanceGroup, ModelOutput, ModelVersionPolicy } from '../contract/model-config.ts'
-import type { ModelInstanceSummary } from '../contract/repository.ts'
+import type { ModelInstanceReport, ModelInstanceSummary } from '../contract/repository.ts'
 import type { InferenceCall, InferenceStreamHandlers, InferenceResult } from '../inference-server.ts'
 import type { Logger } from '../logger.ts'
 import type { ModelStatistics } from '../metrics/model-statistics.ts'
@@ -50,6 +50,8 @@ export interface ModelOptions {
   readonly statistics: ModelStatistics
   readonly clock: Clock
   readonly log: Logger
+  /** Of instances whose backend does not say where they run; absent: then it is the CPU, as was asked. */
+  readonly report?: ModelInstanceReport
   /** Of the server; null or absent: it has none, and no response is cached whatever the config says. */
   readonly responseCache?: ResponseCache | null
   /** Running instances changed outside a load. */
@@ -139,9 +141,10 @@ export class Model {
     return `${troubled.length} of ${this.#instances.length} instances ${what}: ${first.trouble}`
   }
   get instanceSummaries(): readonly ModelInstanceSummary[] {
-    return this.#instances.map(({ name, kind, isPassive, state, trouble, restart, report }) => (
-      { name, kind, isPassive, state, reason: trouble, restart, ...(report === null ? {} : { report }) }
-    ))
+    return this.#instances.map(({ name, kind, isPassive, state, trouble, restart, report: told }) => {
+      const report = told ?? this.#options.report
+      return { name, kind, isPassive, state, reason: trouble, restart, ...(report === undefined ? {} : { report }) }
+    })
   }
   get placement(): ModelPlacement { return placementOf(this.instanceSummaries.map(({ report }) => report ?? null)) }
 

@@ -1,7 +1,7 @@
 /** Reads the arguments of console commands: whatever a window sends is checked before it reaches the server. */
 import { isAbsolute } from 'node:path'
 import type { ModelImportSource, ServerRestart } from '../../contract/console-api.ts'
-import { NPU_SOURCES } from '../../contract/devices.ts'
+import { NPU_FALLBACKS, NPU_SOURCES } from '../../contract/devices.ts'
 import { DATA_TYPES } from '../../contract/inference.ts'
 import type { DataType, InferenceRequest, ParameterValue, Tensor } from '../../contract/inference.ts'
 import { ServerError } from '../../server-error.ts'
@@ -67,10 +67,13 @@ export function serverRestartArgument(value: unknown): ServerRestart {
   const from = objectArgument(value, 'arguments')
   const npuSource = from['npuSource'] === undefined ? undefined : NPU_SOURCES.find((known) => known === from['npuSource']) ?? null
   if (npuSource === null) throw wrong('npuSource', `one of ${NPU_SOURCES.join(', ')}`)
+  const npuFallback = from['npuFallback'] === undefined ? undefined : NPU_FALLBACKS.find((known) => known === from['npuFallback']) ?? null
+  if (npuFallback === null) throw wrong('npuFallback', `one of ${NPU_FALLBACKS.join(', ')}`)
   const simulatedCards = from['simulatedCards'] === undefined ? undefined : arrayField(from, 'simulatedCards')
   if (simulatedCards?.every((card): card is string => typeof card === 'string') === false) throw wrong('simulatedCards', 'a list of profiles')
   return {
     ...(npuSource === undefined ? {} : { npuSource }),
+    ...(npuFallback === undefined ? {} : { npuFallback }),
     ...(simulatedCards === undefined ? {} : { simulatedCards: simulatedCards as readonly string[] }),
     ...(from['cannSetEnv'] === undefined ? {} : { cannSetEnv: stringField(from, 'cannSetEnv') }),
   }
