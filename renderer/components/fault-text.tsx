@@ -9,8 +9,8 @@ import { Disclosure } from './disclosure.tsx'
 
 interface FaultTextProps {
   readonly text: string
-  /** What did not happen: an instance does not run, a request failed. */
-  readonly what: 'instance' | 'request'
+  /** What did not happen: an instance does not run, a request failed, a card could not be had. */
+  readonly what: 'instance' | 'request' | 'fallback'
   /** The sentence alone: for places that repeat what is explained elsewhere. */
   readonly isShort?: boolean
 }

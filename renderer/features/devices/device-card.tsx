@@ -7,6 +7,7 @@ import { StatePill, type StateKind } from '../../components/state-pill.tsx'
 import { useElementSize } from '../../components/use-element-size.ts'
 import { ageParts, formatBytes, formatDecimal, UNKNOWN } from '../../lib/format.ts'
 import { historyPaths } from './card-history.ts'
+import { CardModels, CardTroubles, isSilent } from './card-troubles.tsx'
 import { memoryShares, type MemoryShare } from './card-memory.ts'
 import { HISTORY_SECONDS } from './devices-store.ts'
 
@@ -41,8 +42,8 @@ export function DeviceCard({ device, npu, now, processes, samples }: DeviceCardP
   const withUnit = (value: number | null | undefined, unit: string) => (value === null || value === undefined ? null : `${formatDecimal(value, 0)} ${unit}`)
   const errors = npu?.errorCodes ?? null
   const isExpired = age > EXPIRED_MILLISECONDS
-  const absent = isExpired ? UNKNOWN : t('notReported', { chip })
-  const absentFigure = isExpired ? UNKNOWN : t('unknown')
+  const absent = isExpired || isSilent(npu) ? UNKNOWN : t('notReported', { chip })
+  const absentFigure = isExpired || isSilent(npu) ? UNKNOWN : t('unknown')
   return (
     <section className="npu-card" aria-labelledby={titleId} data-testid={`device-${device.card}`} data-simulated={npu?.isSimulated === true}>
       <div className="npu-card-head">
@@ -54,12 +55,14 @@ export function DeviceCard({ device, npu, now, processes, samples }: DeviceCardP
         <StatePill kind={health === null ? 'unloaded' : HEALTH_STATES[health]} text={t(health === null && isExpired ? 'health.old' : `health.${health ?? 'unknown'}`)} />
       </div>
       <div className="npu-card-body">
+        <CardTroubles card={device.card} npu={npu} />
         {age > STALE_MILLISECONDS && <p className="npu-devices-stale npu-small-text" data-testid="stale">{t('card.stale', { age: staleAge(t, age) })}</p>}
         <Meter name={t('meter.aiCore')} percent={npu?.aiCorePercent ?? null} text={withUnit(npu?.aiCorePercent, '%')} absent={absent} isStrong />
         <Meter name={t('meter.cube')} percent={npu?.cubeCorePercent ?? null} text={withUnit(npu?.cubeCorePercent, '%')} absent={absent} />
         <Meter name={t('meter.vector')} percent={npu?.vectorCorePercent ?? null} text={withUnit(npu?.vectorCorePercent, '%')} absent={absent} />
         <Memory npu={npu} absent={absent} processes={processes} />
         <History card={device.card} samples={samples} now={now} name={`${t('common:npu.card', { card: device.card })} AI Core`} />
+        <CardModels card={device.card} />
       </div>
       <dl className="npu-devices-figures">
         <Figure absent={absentFigure} name={t('figure.temperature')} value={withUnit(npu?.temperatureCelsius, '°C')} isHot={(npu?.temperatureCelsius ?? 0) >= HOT_CELSIUS} />

@@ -1,10 +1,12 @@
 import { act } from 'react'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import type { DeviceCard, DevicesReport, DoctorReport } from '../../../server-core/contract/devices.ts'
+import type { DeviceCard, DevicesReport, DoctorReport, SimulatedFault } from '../../../server-core/contract/devices.ts'
 import type { NpuSample, ServerSample } from '../../../server-core/contract/statistics.ts'
 import { consoleClient, ConsoleError } from '../../console-client.ts'
+import { initialConsoleState, useConsole } from '../../console-store.ts'
+import { useEngineRestart } from '../../engine-restart.ts'
 import type { Language } from '../../preferences.ts'
-import { npuSample as npu, serverSample } from '../../testing/models.ts'
+import { modelSummary, npuSample as npu, serverSample, serverStatus, versionSummary } from '../../testing/models.ts'
 import { render, type Rendered } from '../../testing/render.tsx'
 import { historyPaths } from './card-history.ts'
 import { memoryShares } from './card-memory.ts'
@@ -38,7 +40,9 @@ describe('devices', () => {
   }
 
   beforeEach(() => {
-    useDevices.setState({ report: null, doctor: null, examinedSince: null, doctorError: null, samples: [] })
+    useDevices.setState({ report: null, doctor: null, examinedSince: null, doctorError: null, simulation: null, faultsError: null, samples: [] })
+    useConsole.setState(initialConsoleState)
+    useEngineRestart.setState({ leaving: null, error: null })
     vi.spyOn(consoleClient, 'command').mockImplementation(() => new Promise(() => {}))
   })
 
@@ -128,6 +132,60 @@ describe('devices', () => {
     expect(text('[role="alert"]')).toContain('The machine was not examined.')
     expect(text('[role="alert"]')).toContain('EMFILE: too many open files')
     expect(useDevices.getState().examinedSince).toBeNull()
+  })
+
+  describe('with simulated cards', () => {
+    const SIMULATED: DevicesReport = { ...WITH_CARDS, isSimulated: true }
+    const lost: SimulatedFault = { kind: 'card-lost', device: 1, count: null, phase: null, needsReset: false }
+    const simulation = (faults: readonly SimulatedFault[] = []) => ({ isOn: true, unavailableReason: null, profiles: [], cards: ['910B3', '310P3'], faults })
+    const click = (testId: string) => act(async () => { page.container.querySelector<HTMLElement>(`[data-testid="${testId}"]`)?.click() })
+
+    it('has no fault panel for real cards', async () => {
+      await show(WITH_CARDS)
+      await act(async () => useDevices.setState({ simulation: { ...simulation(), isOn: false } }))
+      expect(text('[data-testid="fault-inject"]')).toBeNull()
+    })
+
+    it('injects what is chosen beside what is in force, shows it on its card only, and clears all', async () => {
+      const sent: unknown[] = []
+      vi.spyOn(consoleClient, 'command').mockImplementation(((name: string, args: { faults: readonly SimulatedFault[] }) => {
+        if (name !== 'npu.setFaults') return new Promise(() => {})
+        sent.push(args.faults)
+        return Promise.resolve(args.faults)
+      }) as typeof consoleClient.command)
+      await show(SIMULATED)
+      await act(async () => useDevices.setState({ simulation: simulation([lost]) }))
+      expect(text('[data-testid="device-1"]')).toContain('Injected on purpose: Card lost')
+      expect(text('[data-testid="device-0"]')).not.toContain('Injected')
+      await click('fault-inject')
+      expect(sent).toEqual([[lost, { ...lost, device: 0 }]])
+      expect(page.container.querySelectorAll('[data-testid="fault"]')).toHaveLength(2)
+      expect(text('[data-testid="fault"]')).toContain('Card lost · Card 1 · until cleared')
+      await click('fault-clear')
+      expect(sent[1]).toEqual([])
+      expect(text('[data-testid="fault"]')).toBeNull()
+    })
+
+    it.each([['en', 'the card is lost', 'It stops:'], ['zh-CN', '卡已断开', '因此停止：']] as const)('explains on the card what stops a model there (%s)', async (language, sentence, stops) => {
+      await show(SIMULATED, [], language)
+      const reason = 'waiting for the stream of device 1 failed with 507901 SOCKET_CLOSE: the link to the card is gone'
+      await act(async () => useConsole.setState({ models: [modelSummary('ppocr_rec', { versions: [versionSummary('1', { state: 'READY', reason: '', instances: [{ name: 'a_0', kind: 'KIND_MODEL', isPassive: false, state: 'RESTARTING', reason, restart: null }] })] })] }))
+      expect(text('[data-testid="device-1"] [data-testid="card-trouble"]')).toContain(sentence)
+      expect(text('[data-testid="device-1"] [data-testid="card-trouble"]')).toContain(`${stops} ppocr_rec`)
+      expect(text('[data-testid="device-0"] [data-testid="card-trouble"]')).toBeNull()
+    })
+
+    it('offers to apply what the engine can mend by a restart, where it can restart', async () => {
+      const asked = vi.spyOn(consoleClient, 'command').mockImplementation(() => new Promise(() => {}))
+      await show(SIMULATED)
+      const check = { ...DOCTOR.checks[0]!, id: 'environment' as const, fix: { text: { en: 'Apply it.', 'zh-CN': '应用它。' }, command: null, restart: { cannSetEnv: 'auto' } } }
+      await act(async () => { useDevices.setState({ doctor: { ...DOCTOR, checks: [check] } }); useConsole.setState({ status: serverStatus({ canRestart: false }) }) })
+      expect(text('[data-testid="doctor-apply"]')).toBeNull()
+      await act(async () => useConsole.setState({ status: serverStatus({ canRestart: true }) }))
+      await click('doctor-apply')
+      expect(asked).toHaveBeenCalledWith('server.restart', { cannSetEnv: 'auto' })
+      expect(text('[data-testid="doctor-environment"]')).toContain('The engine starts again.')
+    })
   })
 })
 

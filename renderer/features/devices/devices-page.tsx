@@ -14,6 +14,7 @@ import { DeviceCard } from './device-card.tsx'
 import { IdsCard, MemoryCard, ProcessesCard } from './device-tables.tsx'
 import { examine, followDevices, useDevices } from './devices-store.ts'
 import { DoctorCard } from './doctor-card.tsx'
+import { FaultsCard } from './faults-card.tsx'
 import '../../components/card.css'
 import './devices.css'
 
@@ -55,6 +56,7 @@ function Cards({ report }: { readonly report: DevicesReport }) {
             processes={report.processes?.filter(({ card }) => card === device.card) ?? null} />
         ))}
       </div>
+      <FaultsCard key={report.cards.map(({ logicalId }) => logicalId).join(' ')} cards={report.cards} />
       <ProcessesCard report={report} />
       <MemoryCard report={report} />
       <IdsCard report={report} />

@@ -1,6 +1,6 @@
 /** What the Devices page knows: the cards and who uses them (pushed by the server), the Doctor's last findings, and ten minutes of samples. */
 import { create } from 'zustand'
-import type { DevicesReport, DoctorReport } from '../../../server-core/contract/devices.ts'
+import type { DevicesReport, DoctorReport, SimulatedFault, SimulatedNpuReport } from '../../../server-core/contract/devices.ts'
 import type { ServerSample } from '../../../server-core/contract/statistics.ts'
 import { ConsoleError, type ConsoleClient } from '../../console-client.ts'
 import { SampleRing } from '../../lib/sample-ring.ts'
@@ -14,11 +14,15 @@ export interface DevicesState {
   /** Since when an examination runs, milliseconds since the epoch; null: none does. */
   readonly examinedSince: number | null
   readonly doctorError: unknown
+  /** Null until the server has told. */
+  readonly simulation: SimulatedNpuReport | null
+  /** Why the last change of the faults did not take place. */
+  readonly faultsError: unknown
   /** The last ten minutes, oldest first. */
   readonly samples: readonly ServerSample[]
 }
 
-export const useDevices = create<DevicesState>()(() => ({ report: null, doctor: null, examinedSince: null, doctorError: null, samples: [] }))
+export const useDevices = create<DevicesState>()(() => ({ report: null, doctor: null, examinedSince: null, doctorError: null, simulation: null, faultsError: null, samples: [] }))
 
 type Client = Pick<ConsoleClient, 'command' | 'on' | 'onState' | 'state'>
 
@@ -28,6 +32,7 @@ export function followDevices(client: Client): () => void {
   const show = () => useDevices.setState({ samples: ring.between(-Infinity, Infinity) })
   const fetchAll = () => {
     void ignoringDisconnect(client.command('devices.report').then((report) => useDevices.setState({ report })))
+    void ignoringDisconnect(client.command('npu.simulation').then((simulation) => useDevices.setState({ simulation, faultsError: null })))
     void ignoringDisconnect(client.command('statistics.history', { seconds: HISTORY_SECONDS }).then((samples) => { ring.add(samples); show() }))
     if (useDevices.getState().doctor === null) void examine(client)
   }
@@ -57,6 +62,16 @@ export async function examine(client: Pick<ConsoleClient, 'command'>): Promise<v
     if (!isDisconnect(error)) useDevices.setState({ doctorError: error })
   } finally {
     useDevices.setState({ examinedSince: null })
+  }
+}
+
+/** Has the simulated cards suffer from these faults and no others. */
+export async function setFaults(client: Pick<ConsoleClient, 'command'>, faults: readonly SimulatedFault[]): Promise<void> {
+  try {
+    const now = await client.command('npu.setFaults', { faults })
+    useDevices.setState(({ simulation }) => ({ simulation: simulation === null ? null : { ...simulation, faults: now }, faultsError: null }))
+  } catch (error) {
+    useDevices.setState({ faultsError: error })
   }
 }
 

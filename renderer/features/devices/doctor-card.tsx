@@ -1,11 +1,17 @@
 /** The Doctor's findings: what needs repair first, each with the exact repair to copy. */
+import { Button } from '@fluentui/react-components'
 import { useTranslation } from 'react-i18next'
+import type { ServerRestart } from '../../../server-core/contract/console-api.ts'
 import type { DoctorCheck, DoctorReport, DoctorVerdict } from '../../../server-core/contract/devices.ts'
 import { Age } from '../../components/age.tsx'
 import { Card } from '../../components/card.tsx'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { ErrorNotice } from '../../components/error-notice.tsx'
+import { FixIcon } from '../../components/icons.tsx'
 import { StateMark, type StateKind } from '../../components/state-pill.tsx'
+import { consoleClient } from '../../console-client.ts'
+import { useConsole } from '../../console-store.ts'
+import { restartEngine, useEngineRestart } from '../../engine-restart.ts'
 import { localized } from '../../lib/localized-text.ts'
 import { useNow } from '../../lib/use-now.ts'
 import { useDevices } from './devices-store.ts'
@@ -62,9 +68,27 @@ function Check({ check }: { readonly check: DoctorCheck }) {
         <p><span className="npu-visually-hidden">{t(`verdict.${verdict}`)}: </span><b>{localized(title)}</b></p>
         <p className="npu-secondary">{localized(detail)}</p>
         {fix !== null && <p className="npu-small-text">{localized(fix.text)}</p>}
+        {fix !== null && fix.restart !== null && <ApplyFix title={localized(title)} restart={fix.restart} />}
         {fix !== null && fix.command !== null && <div className="npu-devices-command"><code>{fix.command}</code><CopyButton text={fix.command} label={t('doctor.copyFix', { title: localized(title) })} /></div>}
       </div>
     </li>
+  )
+}
+
+/** Starts the engine again so that this is mended. */
+function ApplyFix({ title, restart }: { readonly title: string; readonly restart: ServerRestart }) {
+  const { t } = useTranslation('devices')
+  const canRestart = useConsole((state) => state.status?.canRestart === true)
+  const { leaving, error } = useEngineRestart()
+  if (!canRestart) return null
+  return (
+    <>
+      <div className="npu-row npu-devices-apply">
+        <Button size="small" className="npu-small" icon={<FixIcon />} disabledFocusable={leaving !== null} aria-label={t('doctor.applyFix', { title })} onClick={() => void restartEngine(consoleClient, restart)} data-testid="doctor-apply">{t('doctor.apply')}</Button>
+        <span className="npu-secondary">{t(leaving === null ? 'doctor.applyHint' : 'doctor.applying')}</span>
+      </div>
+      {error !== null && <ErrorNotice sentence={t('doctor.notApplied')} error={error} />}
+    </>
   )
 }
 

@@ -1,9 +1,10 @@
 /** The running copies of the serving versions, and what is wrong with them. */
 import { useTranslation } from 'react-i18next'
-import type { ModelInstanceState, ModelInstanceSummary, ModelSummary } from '../../../server-core/contract/repository.ts'
+import type { ModelInstanceReport, ModelInstanceState, ModelInstanceSummary, ModelSummary } from '../../../server-core/contract/repository.ts'
 import { Card } from '../../components/card.tsx'
 import { RestartPill } from '../../components/restart-pill.tsx'
 import { StatePill, type StateKind } from '../../components/state-pill.tsx'
+import { formatBytes, UNKNOWN } from '../../lib/format.ts'
 import { instanceTally } from '../../lib/instance-state.ts'
 
 const STATES: Readonly<Record<ModelInstanceState, StateKind>> = { STARTING: 'loading', READY: 'ready', RESTARTING: 'degraded', FAILED: 'failed', STOPPED: 'unloading' }
@@ -13,19 +14,40 @@ export function InstancesCard({ model }: { readonly model: ModelSummary }) {
   const rows = model.versions.flatMap(({ version, instances }) => instances.map((instance) => ({ version, instance })))
   const { total, running } = instanceTally(model)
   if (rows.length === 0) return null
+  const hasReports = rows.some(({ instance }) => instance.report !== undefined)
   const note = [t('instances.running', { running, count: total }), ...(rows.length > total ? [t('instances.passiveCount', { count: rows.length - total })] : [])].join(' · ')
   return (
     <Card title={t('instances.title')} note={note} isFlush>
       <div className="npu-scroll-x"><table className="npu-table" data-testid="instances">
-        <thead><tr><th scope="col">{t('instances.name')}</th><th scope="col">{t('instances.version')}</th><th scope="col">{t('instances.kind')}</th><th scope="col">{t('instances.state')}</th><th scope="col" className="npu-grow-cell">{t('instances.reason')}</th></tr></thead>
+        <thead><tr><th scope="col">{t('instances.name')}</th><th scope="col">{t('instances.version')}</th><th scope="col">{t('instances.kind')}</th>{hasReports && <><th scope="col">{t('instances.runsOn')}</th><th scope="col">{t('instances.how')}</th><th scope="col" className="npu-right">{t('instances.memory')}</th></>}<th scope="col">{t('instances.state')}</th><th scope="col" className="npu-grow-cell">{t('instances.reason')}</th></tr></thead>
         <tbody>{rows.map(({ version, instance }, index) => (
           <tr key={`${version}/${index}`}>
-            <td className="npu-mono">{instance.name}</td><td>{version}</td><td className="npu-mono">{instance.kind.replace('KIND_', '')}</td>
+            <td className="npu-mono">{instance.name}</td><td>{version}</td><td className="npu-mono">{instance.kind.replace('KIND_', '')}</td>{hasReports && <ReportCells report={instance.report} />}
             <td><InstanceState instance={instance} /></td><td className="npu-detail-reason">{instance.reason}</td>
           </tr>
         ))}</tbody>
       </table></div>
     </Card>
+  )
+}
+
+/** What the backend says of an instance; what it does not say is left out, and nothing at all is an em dash. */
+function ReportCells({ report }: { readonly report: ModelInstanceReport | undefined }) {
+  const { t } = useTranslation('model-detail')
+  if (report === undefined) return <><td className="npu-quiet">{UNKNOWN}</td><td className="npu-quiet">{UNKNOWN}</td><td className="npu-right npu-quiet">{UNKNOWN}</td></>
+  const how = [
+    report.precision, report.graph === undefined ? undefined : t(`instances.graph.${report.graph}`), report.gears === undefined || report.gears.length === 0 ? undefined : t('instances.gears', { count: report.gears.length }),
+    report.streams === undefined ? undefined : t('instances.streams', { count: report.streams }),
+  ].filter((fact) => fact !== undefined)
+  const hints = [...(report.gears ?? []), ...(report.notes ?? [])].join('\n')
+  const bytes = report.weight_bytes === undefined && report.workspace_bytes === undefined ? null : (report.weight_bytes ?? 0) + (report.workspace_bytes ?? 0)
+  const parts = [report.weight_bytes === undefined ? '' : t('instances.weights', { size: formatBytes(report.weight_bytes) }), report.workspace_bytes === undefined ? '' : t('instances.workspace', { size: formatBytes(report.workspace_bytes) })]
+  return (
+    <>
+      <td>{report.runs_on === 'npu' && report.device !== undefined ? t('common:npu.card', { card: report.device }) : report.runs_on?.toUpperCase() ?? UNKNOWN}{report.chip !== undefined && <span className="npu-quiet"> {report.chip}</span>}{report.simulated === true && <> <StatePill kind="simulated" isPlain /></>}</td>
+      <td title={hints}>{how.length === 0 ? UNKNOWN : how.join(' · ')}</td>
+      <td className="npu-right" title={parts.filter((part) => part !== '').join('\n')}>{formatBytes(bytes)}</td>
+    </>
   )
 }
 

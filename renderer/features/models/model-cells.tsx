@@ -53,7 +53,7 @@ export function ModelCells({ row, figures, isSelected, tabIndex }: ModelCellsPro
       </div>
       <div role="gridcell"><ModelStateCell model={model} /></div>
       <div role="gridcell" className="npu-secondary npu-cut">{model.backend || model.platform || UNKNOWN}</div>
-      <div role="gridcell"><RunsOnBadge runsOn={model.runsOn} /></div>
+      <div role="gridcell"><RunsOnBadge model={model} /></div>
       <div role="gridcell" className="npu-right" data-cell="instances"><InstanceCount model={model} /></div>
       <div role="gridcell" className="npu-right" data-cell="pending">{formatCount(isServing ? figures.pending : null)}</div>
       <div role="gridcell" className="npu-right" data-cell="in-flight">{formatCount(isServing ? figures.inFlight : null)}</div>

@@ -83,7 +83,7 @@ function HeaderState({ detail }: { readonly detail: ModelDetail }) {
   return (
     <>
       <StatePill kind={state} {...(state === 'loading' ? { text: stage } : {})} />
-      {summary.runsOn !== null && <RunsOnBadge runsOn={summary.runsOn} />}
+      {summary.runsOn !== null && <RunsOnBadge model={summary} />}
       {versions.length > 0 && <span className="npu-quiet">{t('servingVersions', { count: versions.length, versions: versions.join(', ') })}</span>}
     </>
   )

@@ -2,8 +2,11 @@
 import { useTranslation } from 'react-i18next'
 import type { ModelDetail } from '../../../server-core/contract/console-api.ts'
 import type { ModelConfig } from '../../../server-core/contract/model-config.ts'
+import type { ModelSummary } from '../../../server-core/contract/repository.ts'
 import type { TensorMetadata } from '../../../server-core/contract/inference.ts'
 import { Card } from '../../components/card.tsx'
+import { FaultText } from '../../components/fault-text.tsx'
+import { RunsOnBadge } from '../../components/runs-on-badge.tsx'
 import { formatCount, formatShape, UNKNOWN } from '../../lib/format.ts'
 import { hasInstanceTrouble } from '../../lib/instance-state.ts'
 import { failureReason, modelState } from '../../lib/model-state.ts'
@@ -64,7 +67,7 @@ function ServingCard({ detail }: { readonly detail: ModelDetail }) {
     <Card title={t('serving.title')}>
       <dl className="npu-facts">
         <Fact name={t('facts.backend')}><span className="npu-mono">{summary.backend || summary.platform || UNKNOWN}</span></Fact>
-        <Fact name={t('facts.runsOn')}>{summary.runsOn ?? UNKNOWN}</Fact>
+        <Fact name={t('facts.runsOn')}><RunsOnBadge model={summary} />{summary.degraded !== null && <FallbackReason model={summary} />}</Fact>
         <Fact name={t('facts.instances')}>{config ? config.instance_group.map((group) => t('facts.group', { count: group.count, instances: formatCount(group.count), kind: group.kind.replace('KIND_', '') })).join(' + ') : UNKNOWN}</Fact>
         <Fact name={t('facts.batching')}>{config ? <Batching config={config} /> : UNKNOWN}</Fact>
         <Fact name={t('facts.versions')}>{config ? <VersionPolicy config={config} /> : UNKNOWN}</Fact>
@@ -77,6 +80,11 @@ function ServingCard({ detail }: { readonly detail: ModelDetail }) {
 
 function Fact({ name, children }: { readonly name: React.ReactNode; readonly children: React.ReactNode }) {
   return <div><dt>{name}</dt><dd>{children}</dd></div>
+}
+
+/** Why it runs on the CPU though a card was asked for. */
+function FallbackReason({ model }: { readonly model: ModelSummary }) {
+  return model.degraded === null ? null : <FaultText what="fallback" text={model.degraded.reason} />
 }
 
 /** The batching settings as a sentence. */

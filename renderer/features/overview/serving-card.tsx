@@ -43,7 +43,7 @@ export function ServingCard() {
                 <tr key={model.name}>
                   <td><span className="npu-row npu-serving-name"><StateMark kind={state} /><a className="npu-cut" href={routeHash('models', model.name)} title={model.name}>{model.name}</a></span></td>
                   <td className="npu-secondary">{readyVersions(model).join(', ') || UNKNOWN}</td>
-                  <td><RunsOnBadge runsOn={model.runsOn} /></td>
+                  <td><RunsOnBadge model={model} /></td>
                   <td className="npu-right">{formatCount(model.instanceCount)}</td>
                   <td className="npu-right">{formatCount(isUp ? row.pending : null)}</td>
                   <td className="npu-right">{formatRate(isUp ? row.requestsPerSecond : null)}</td>

@@ -1,4 +1,4 @@
-/** Settings: language, theme, what closing the window does (desktop), the keys, and what runs here. */
+/** Settings: language, theme, where cards come from, what closing the window does (desktop), the keys, and what runs here. */
 import { Radio, RadioGroup } from '@fluentui/react-components'
 import { useEffect, useId, useState } from 'react'
 import type { ReactNode } from 'react'
@@ -13,6 +13,7 @@ import { formatBytes, UNKNOWN } from '../../lib/format.ts'
 import { chooseLanguage, chooseTheme, LANGUAGES, THEME_CHOICES, usePreferences } from '../../preferences.ts'
 import type { LanguageChoice } from '../../preferences.ts'
 import { pages } from '../../routes.tsx'
+import { NpuSettings } from './npu-settings.tsx'
 import './settings.css'
 
 const LANGUAGE_CHOICES: readonly LanguageChoice[] = ['system', ...LANGUAGES]
@@ -24,6 +25,7 @@ export default function SettingsPage() {
       <PageHeader title={t('title')} note={t('note')} />
       <div className="npu-settings">
         <Appearance />
+        <NpuSettings />
         {desktopApi() !== undefined && <Closing />}
         <Keyboard />
         <About />

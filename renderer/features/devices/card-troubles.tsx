@@ -1,0 +1,67 @@
+/** What is wrong with a card, in plain words: what happened, whom it stops, the likely cause with the next step; and what was injected on purpose. */
+import { useMemo } from 'react'
+import { useTranslation } from 'react-i18next'
+import type { SimulatedFault } from '../../../server-core/contract/devices.ts'
+import type { NpuSample } from '../../../server-core/contract/statistics.ts'
+import { Disclosure } from '../../components/disclosure.tsx'
+import { StateMark } from '../../components/state-pill.tsx'
+import { useConsole } from '../../console-store.ts'
+import { modelsOnCard, troublesOfCard } from '../../lib/card-models.ts'
+import { routeHash } from '../../router.ts'
+import { useDevices } from './devices-store.ts'
+
+export function CardTroubles({ card, npu }: { readonly card: number; readonly npu: NpuSample | null }) {
+  const { t } = useTranslation('devices')
+  const models = useConsole((state) => state.models)
+  const troubles = useMemo(() => troublesOfCard(models, card), [models, card])
+  const injected = useDevices((state) => state.simulation?.faults ?? NONE).filter(({ device }) => device === null || device === card)
+  const isUnwell = npu?.health === 'alarm' || npu?.health === 'critical'
+  return (
+    <>
+      {troubles.map(({ explanation: { fault, code }, models: stopped, text }) => (
+        <div key={fault} className="npu-notice npu-notice-failed npu-devices-trouble" role="alert" data-testid="card-trouble" data-fault={fault}>
+          <StateMark kind="failed" isDecoration />
+          <div>
+            <p className="npu-notice-sentence">{t(`failure:sentence.${fault}`, { what: t('common:npu.card', { card }) })}</p>
+            <p className="npu-secondary">{t('trouble.stops')} {stopped.map((model, index) => <span key={model}>{index > 0 && ', '}<a className="npu-link" href={routeHash('models', model)}>{model}</a></span>)}</p>
+            <p className="npu-secondary">{t(`failure:cause.${fault}`, { code })}</p>
+            <Disclosure title={t('failure:serverText')}><pre className="npu-server-text" tabIndex={0} aria-label={t('failure:serverText')}>{text}</pre></Disclosure>
+          </div>
+        </div>
+      ))}
+      {isSilent(npu) && troubles.length === 0 && (
+        <div className="npu-notice npu-notice-failed npu-devices-trouble" role="status" data-testid="card-silent">
+          <StateMark kind="failed" isDecoration />
+          <div><p className="npu-notice-sentence">{t('trouble.silent')}</p><p className="npu-secondary">{t('trouble.silentNext')}</p></div>
+        </div>
+      )}
+      {isUnwell && troubles.length === 0 && (
+        <div className="npu-notice npu-notice-failed npu-devices-trouble" role="status" data-testid="card-unwell">
+          <StateMark kind="failed" isDecoration />
+          <div><p className="npu-notice-sentence">{t('trouble.unwell', { codes: (npu.errorCodes ?? []).join(' ') || t('unknown') })}</p><p className="npu-secondary">{t('trouble.unwellNext')}</p></div>
+        </div>
+      )}
+      {injected.length > 0 && <p className="npu-small-text npu-is-simulated npu-row npu-devices-injected"><StateMark kind="simulated" isDecoration />{t('trouble.injected', { faults: [...new Set(injected.map(({ kind }) => t(`faults.kind.${kind}`)))].join(', ') })}</p>}
+    </>
+  )
+}
+
+/** The driver lists the card and has no figure of it at all. */
+export function isSilent(npu: NpuSample | null): boolean {
+  return npu !== null && [npu.aiCorePercent, npu.memoryUsedBytes, npu.temperatureCelsius, npu.powerWatts, npu.health].every((figure) => figure === null)
+}
+
+const NONE: readonly SimulatedFault[] = []
+
+/** Who computes on the card now. */
+export function CardModels({ card }: { readonly card: number }) {
+  const { t } = useTranslation('devices')
+  const models = useConsole((state) => state.models)
+  const here = useMemo(() => modelsOnCard(models, card), [models, card])
+  if (here.length === 0) return null
+  return (
+    <p className="npu-devices-models npu-small-text" data-testid="card-models"><span className="npu-quiet">{t('card.models')}</span> {here.map(({ model, instances }, index) => (
+      <span key={model}>{index > 0 && ', '}<a className="npu-link" href={routeHash('models', model)}>{model}</a> <span className="npu-quiet">{t('card.instances', { count: instances })}</span></span>
+    ))}</p>
+  )
+}

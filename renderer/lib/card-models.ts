@@ -1,0 +1,42 @@
+/** What the models say about one card: who computes on it, and what failed there. Pure. */
+import type { ModelSummary } from '../../server-core/contract/repository.ts'
+import { explainNpuFault, type NpuFaultExplanation } from './npu-fault.ts'
+
+export interface ModelOnCard {
+  readonly model: string
+  /** That run there now. */
+  readonly instances: number
+}
+
+/** Models with running instances on the card, by name. */
+export function modelsOnCard(models: readonly ModelSummary[] | null, card: number): readonly ModelOnCard[] {
+  return (models ?? []).map((model) => ({
+    model: model.name,
+    instances: model.versions.flatMap(({ instances }) => instances).filter(({ report, state }) => report?.runs_on === 'npu' && report.device === card && state === 'READY').length,
+  })).filter(({ instances }) => instances > 0).sort((a, b) => (a.model < b.model ? -1 : 1))
+}
+
+export interface CardTrouble {
+  readonly explanation: NpuFaultExplanation
+  /** Names of the models that it keeps from running. */
+  readonly models: readonly string[]
+  /** The server's words, of the first of them. */
+  readonly text: string
+}
+
+/** Faults that keep instances and models of this card from running, each once. */
+export function troublesOfCard(models: readonly ModelSummary[] | null, card: number): readonly CardTrouble[] {
+  const found = new Map<string, { explanation: NpuFaultExplanation; models: Set<string>; text: string }>()
+  for (const model of models ?? []) {
+    const instances = model.versions.flatMap((version) => version.instances)
+    const texts = [...instances.filter(({ reason }) => reason !== '').map(({ reason, report }) => ({ reason, device: report?.device })), { reason: model.reason, device: undefined }]
+    for (const { reason, device } of texts) {
+      const explanation = explainNpuFault(reason)
+      if (explanation === null || (explanation.card ?? device) !== card) continue
+      const known = found.get(explanation.fault)
+      if (known === undefined) found.set(explanation.fault, { explanation, models: new Set([model.name]), text: reason })
+      else known.models.add(model.name)
+    }
+  }
+  return [...found.values()].map((trouble) => ({ ...trouble, models: [...trouble.models].sort() }))
+}
