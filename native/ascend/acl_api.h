@@ -21,7 +21,7 @@ namespace npu_console::ascend {
   apply(aclmdlGetOutputDataType) apply(aclmdlGetInputFormat) apply(aclmdlGetOutputFormat) apply(aclmdlGetDynamicBatch)                      \
   apply(aclmdlGetDynamicHW) apply(aclmdlGetInputDynamicGearCount) apply(aclmdlGetInputDynamicDims) apply(aclmdlSetDynamicBatchSize)         \
   apply(aclmdlSetDynamicHWSize) apply(aclmdlSetInputDynamicDims) apply(aclmdlCreateDataset) apply(aclmdlDestroyDataset)                     \
-  apply(aclmdlAddDatasetBuffer) apply(aclmdlGetDatasetBuffer) apply(aclCreateDataBuffer) apply(aclDestroyDataBuffer)                        \
+  apply(aclmdlGetCurOutputDims) apply(aclmdlAddDatasetBuffer) apply(aclmdlGetDatasetBuffer) apply(aclCreateDataBuffer) apply(aclDestroyDataBuffer) \
   apply(aclGetDataBufferAddr) apply(aclmdlExecute) apply(aclmdlExecuteAsync)
 
 /** Functions of newer packages, or of which we can do without; null where they are missing. */
@@ -33,7 +33,7 @@ namespace npu_console::ascend {
   apply(aclrtGetStreamResLimit) apply(aclrtResetStreamResLimit) apply(aclrtUseStreamResInCurrentThread)                                     \
   apply(aclrtUnuseStreamResInCurrentThread) apply(aclrtCreateEvent) apply(aclrtDestroyEvent) apply(aclrtRecordEvent)                        \
   apply(aclrtStreamWaitEvent) apply(aclrtSynchronizeEvent) apply(aclmdlGetDescFromFile) apply(aclmdlGetInputDimsV2)                         \
-  apply(aclmdlGetCurOutputDims) apply(aclmdlGetInputDimsRange) apply(aclmdlGetTensorRealName) apply(aclUpdateDataBuffer)                    \
+  apply(aclmdlGetInputDimsRange) apply(aclmdlGetTensorRealName) apply(aclUpdateDataBuffer)                    \
   apply(aclGetDataBufferSizeV2) apply(aclCreateTensorDesc) apply(aclDestroyTensorDesc) apply(aclGetTensorDescNumDims)                       \
   apply(aclGetTensorDescDimV2) apply(aclmdlSetDatasetTensorDesc) apply(aclmdlGetDatasetTensorDesc)
 

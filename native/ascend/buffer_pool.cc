@@ -86,7 +86,8 @@ void BufferPool::Return(void* data, size_t capacity) {
   {
     const std::lock_guard lock(mutex_);
     usage_.in_use -= capacity;
-    if (usage_.unused + capacity <= KEPT_AT_MOST && !device_.is_faulty()) {
+    // A card that hangs may still write into its buffers: those are freed after it was reset, with the pool.
+    if (usage_.unused + capacity <= KEPT_AT_MOST || device_.is_faulty()) {
       usage_.unused += capacity;
       unused_.emplace(capacity, data);
       return;
