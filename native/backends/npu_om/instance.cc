@@ -1,0 +1,126 @@
+#include "npu_om/instance.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "npu_om/auto_complete.h"
+
+namespace npu_console::npu_om {
+
+namespace {
+
+/** Failed runs after which the instance asks to be started again: one request may be wrong, so many in a row mean that the copy or its stream is. */
+constexpr int FAILURES_ALLOWED = 3;
+
+/** Differs in the first dimension at most. */
+bool IsPaddedByRows(const ascend::Dims& from, const ascend::Dims& to) { return !from.empty() && std::equal(from.begin() + 1, from.end(), to.begin() + 1, to.end()); }
+
+}  // namespace
+
+Instance::Instance(const ascend::AclApi& api, int device, const std::string& file, const kit::ModelConfig& config, const Settings& settings)
+    : config_(config), padding_(settings.padding), device_id_(device) {
+  Translated([&] { model_ = std::make_unique<ascend::OmModel>(ascend::Device::Acquire(api, device), file, settings.om); });
+  CheckConfig(config, model_->description());
+  for (const std::string& note : model_->notes()) KIT_LOG(WARN, "model '" + config.name + "': " + note);
+}
+
+void Instance::FillInput(kit::Batch& batch, std::size_t index, const ascend::RunPlan& plan) {
+  const std::string& name = model_->description().inputs[index].name;
+  const ascend::Dims& asked = plan.asked[index];
+  const ascend::Dims& wanted = plan.inputs[index];
+  const std::size_t bytes = model_->InputBytes(index, wanted);
+  void* const staged = Translated([&] { return model_->Stage(index, bytes); });
+  const auto check = [&](const kit::GatheredInput& input) {
+    if (input.datatype == TritonType(model_->description().inputs[index].type) && input.byte_size == model_->InputBytes(index, asked)) return;
+    throw kit::InvalidArgument("input '" + name + "' has " + std::to_string(input.byte_size) + " bytes of " + TRITONSERVER_DataTypeString(input.datatype) + ", the model takes " +
+                               std::to_string(model_->InputBytes(index, asked)) + " bytes of " + ascend::TritonTypeName(model_->description().inputs[index].type));
+  };
+  if (asked == wanted || IsPaddedByRows(asked, wanted)) {
+    const kit::GatheredInput input = batch.Gather(name, [&](std::uint64_t needed) { return needed <= bytes ? staged : gathered_.Reserve(needed); }, 0);
+    check(input);
+    std::memset(static_cast<char*>(staged) + input.byte_size, 0, bytes - input.byte_size);
+    return;
+  }
+  const kit::GatheredInput input = batch.Gather(name, [&](std::uint64_t needed) { return gathered_.Reserve(needed); });
+  check(input);
+  ascend::CopyBlock(staged, wanted, input.data, asked, asked, ascend::ElementBytes(model_->description().inputs[index].type), true);
+}
+
+void Instance::Respond(kit::Batch& batch, const std::vector<ascend::OmOutput>& outputs) {
+  const std::vector<std::string> wanted = batch.WantedOutputs();
+  for (std::size_t index = 0; index < outputs.size(); index++) {
+    const ascend::OmTensor& tensor = model_->description().outputs[index];
+    if (std::find(wanted.begin(), wanted.end(), tensor.name) == wanted.end()) continue;
+    const ascend::OmOutput& output = outputs[index];
+    const std::size_t element = ascend::ElementBytes(tensor.type);
+    const std::uint64_t bytes = static_cast<std::uint64_t>(ascend::ElementCount(output.cropped)) * element;
+    const void* data = output.data;
+    if (output.cropped != output.dims && !IsPaddedByRows(output.cropped, output.dims)) {
+      void* const room = cropped_.Reserve(bytes);
+      ascend::CopyBlock(room, output.cropped, output.data, output.dims, output.cropped, element, false);
+      data = room;
+    }
+    // A configuration cannot say that an output is a scalar.
+    const std::vector<std::int64_t> shape = output.cropped.empty() && !config_.is_batching() ? std::vector<std::int64_t>{1} : output.cropped;
+    batch.Respond(tensor.name, TritonType(tensor.type), shape, data, bytes);
+  }
+}
+
+void Instance::Execute(kit::Batch& batch) {
+  const auto& inputs = model_->description().inputs;
+  std::vector<ascend::Dims> asked;
+  for (const ascend::OmTensor& input : inputs) {
+    if (batch.Input(batch.members().front(), input.name) == nullptr) {
+      throw kit::InvalidArgument("request lacks input '" + input.name + "' of model '" + config_.name + "'");
+    }
+    ascend::Dims shape = batch.GatheredShape(input.name);
+    if (input.dims.empty() && shape == ascend::Dims{1}) shape.clear();
+    asked.push_back(std::move(shape));
+  }
+  const ascend::RunPlan plan = Translated([&] { return model_->Plan(asked, padding_); });
+  for (std::size_t index = 0; index < inputs.size(); index++) FillInput(batch, index, plan);
+  batch.SetComputeStart(kit::Now());
+  std::vector<ascend::OmOutput> outputs;
+  try {
+    outputs = model_->Run(plan);
+    failures_in_a_row_ = 0;
+  } catch (const ascend::Error& error) {
+    if (error.scope() != ascend::FaultScope::Call) failures_in_a_row_++;
+    last_failure_ = error.what();
+    throw ToTriton(error);
+  }
+  batch.SetComputeEnd(kit::Now());
+  Respond(batch, outputs);
+}
+
+void Instance::CheckReady() const {
+  if (model_->device().is_faulty()) throw kit::Unavailable("device " + std::to_string(device_id_) + " is out of order: " + model_->device().fault());
+  if (failures_in_a_row_ >= FAILURES_ALLOWED) {
+    throw kit::Unavailable(std::to_string(failures_in_a_row_) + " runs in a row failed, so the instance has to be started again. The last one: " + last_failure_);
+  }
+}
+
+std::string Instance::Report() const {
+  const ascend::OmDescription& model = model_->description();
+  const ascend::AclApi& api = model_->device().api();
+  Json report = Json::Object({{"runs_on", Json::Text("npu")},
+                              {"simulated", Json::Bool(api.is_simulated)},
+                              {"device", Json::Whole(device_id_)},
+                              {"graph", Json::Text(model.GraphKind())},
+                              {"streams", Json::Whole(1)},
+                              {"weight_bytes", Json::Whole(static_cast<std::int64_t>(model_->weight_bytes()))},
+                              {"workspace_bytes", Json::Whole(static_cast<std::int64_t>(model_->work_bytes()))}});
+  if (const std::string chip = ascend::SocName(api); !chip.empty()) report.Set("chip", Json::Text(chip));
+  if (model.gear_input.has_value()) {
+    Json gears = Json::Array();
+    for (const ascend::Gear& gear : model.gears) gears.Append(Json::Text(gear.text));
+    report.Set("gears", gears);
+  }
+  Json notes = Json::Array();
+  if (const std::string version = api.Version(); !version.empty()) notes.Append(Json::Text("CANN " + version));
+  for (const std::string& note : model_->notes()) notes.Append(Json::Text(note));
+  report.Set("notes", notes);
+  return report.Write();
+}
+
+}  // namespace npu_console::npu_om

