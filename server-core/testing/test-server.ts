@@ -8,6 +8,7 @@ import { TritonInferenceServer } from '../triton-inference-server.ts'
 export interface TestServer extends AsyncDisposable {
   readonly server: TritonInferenceServer
   readonly logs: LogHub
+  readonly registry: BackendRegistry
 }
 
 /** The real server over a repository, without front ends. Not started. Explicit mode unless said otherwise. */
@@ -16,7 +17,7 @@ export function createTestServer(repositories: readonly string[], given: Partial
   const options = serverOptions({ modelRepositories: repositories, modelControlMode: 'explicit', ...given })
   const registry = new BackendRegistry(builtInBackends(logs), options, logs)
   const server = new TritonInferenceServer({ options, registry, clock, logs })
-  return { server, logs, [Symbol.asyncDispose]: () => server.stop(10) }
+  return { server, logs, registry, [Symbol.asyncDispose]: () => server.stop(10) }
 }
 
 /** A request with FP32 inputs given as rows. */

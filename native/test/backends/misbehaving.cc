@@ -1,4 +1,5 @@
 // Breaks the rules of the API, as the parameter "do" of the first request of a batch says: what the host must contain.
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -13,6 +14,8 @@ struct InstanceState {
   std::vector<TRITONBACKEND_Request*> kept;
   std::vector<TRITONBACKEND_ResponseFactory*> factories;
   std::thread late;
+  std::string report;
+  std::atomic<bool> has_card{true};
 };
 
 InstanceState* StateOf(TRITONBACKEND_ModelInstance* instance) {
@@ -56,9 +59,24 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceFinalize(TRITONBACKEND_ModelInsta
   });
 }
 
+TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReady(TRITONBACKEND_ModelInstance* instance) {
+  if (StateOf(instance)->has_card) return nullptr;
+  return TRITONSERVER_ErrorNew(TRITONSERVER_ERROR_UNAVAILABLE, "the card is lost");
+}
+
+__attribute__((visibility("default"))) const char* NPUCONSOLE_ModelInstanceReport(TRITONBACKEND_ModelInstance* instance) {
+  InstanceState* const state = StateOf(instance);
+  state->report = R"({"runs_on":"npu","simulated":true,"device":1,"streams":2})";
+  return state->report.c_str();
+}
+
 TRITONSERVER_Error* TRITONBACKEND_ModelInstanceExecute(TRITONBACKEND_ModelInstance* instance, TRITONBACKEND_Request** requests, const std::uint32_t count) {
   InstanceState* const state = StateOf(instance);
   const std::string what = Parameter(requests[0], "do");
+  if (what == "lose_card") {
+    state->has_card = false;
+    return TRITONSERVER_ErrorNew(TRITONSERVER_ERROR_UNAVAILABLE, "the card went away during the batch");
+  }
   if (what == "throw") throw std::runtime_error("out of everything");
   if (what == "throw_number") throw 5;
   if (what == "throw_after_one") {

@@ -31,6 +31,8 @@ export class NativeInstance implements BackendModelInstance {
   readonly #batches = new Set<Batch>()
   #death: Error | null = null
   #onDeath: ((error: Error) => void) | null = null
+  /** The backend reports its executions; one that never did is counted from here. */
+  #reportsExecutions = false
   #isChecking = false
   #isRemoved = false
 
@@ -44,6 +46,7 @@ export class NativeInstance implements BackendModelInstance {
       batch.reported = executionTimes(times)
       break
     }
+    this.#reportsExecutions = true
     this.#options.countExecution?.(batchSize, executionTimes(times))
   }
 
@@ -98,9 +101,9 @@ export class NativeInstance implements BackendModelInstance {
 
   #ended(batch: Batch): void {
     this.#batches.delete(batch)
-    const { countExecution } = this.#options
-    // A backend that reports nothing: what was seen from here.
-    if (batch.reported === null && batch.hasSuccess) countExecution?.(batch.batchSize, batch.measured())
+    const { countExecution, host } = this.#options
+    // After what came with the last answer, which may be the report.
+    host.atGroupEnd(() => { if (!this.#reportsExecutions && batch.hasSuccess) countExecution?.(batch.batchSize, batch.measured()) })
     if (batch.failure !== null) this.#check()
   }
 
@@ -147,13 +150,18 @@ class Batch {
     this.#executeEnd = steadyNanoseconds()
     if (error !== null) this.failure = error
     for (const request of this.requests) request.deliver()
-    if (!this.#answersAfterRelease || this.#openCount === 0) this.#finishExecution()
+    if (!this.#answersAfterRelease) this.#finishExecution()
+    this.#endIfOver()
   }
 
   requestOver(): void {
     this.#openCount--
-    if (this.#openCount > 0) return
-    if (this.isExecuted && this.#answersAfterRelease) this.#finishExecution()
+    this.#endIfOver()
+  }
+
+  #endIfOver(): void {
+    if (this.#openCount > 0 || !this.isExecuted) return
+    if (this.#answersAfterRelease) this.#finishExecution()
     this.#onEnd(this)
   }
 
