@@ -2,9 +2,10 @@
  * `batch_input`, `batch_output` and `allow_ragged_batch`, as far as they are arithmetic on the shapes of a batch: what every backend that
  * puts batches together itself has in common. Pure; the facts are those of Triton's model config (kinds) and of its backend utilities.
  */
-import type { Tensor } from '../contract/inference.ts'
+import { DATA_TYPES, type Tensor } from '../contract/inference.ts'
 import type { BatchInputKind, ModelBatchInput, ModelBatchOutput, ModelConfig } from '../contract/model-config.ts'
 import { ServerError } from '../server-error.ts'
+import type { BackendRequest } from './backend.ts'
 
 /** What of a request is looked at. The first dimension of a shape is the batch where the model batches. */
 export interface BatchMember {
@@ -60,6 +61,17 @@ function batchInputTensors(entry: ModelBatchInput, requests: readonly BatchMembe
     if (values !== null) array.set(values)
     return { name, datatype: isFloat ? 'FP32' : 'INT32', dims, data: array.buffer }
   })
+}
+
+/** The input of a request like that of another one of its batch: zeros where a row without a request has none. @throws ServerError INTERNAL where a request lacks it */
+export function inputLike(request: Pick<BackendRequest, 'inputs' | 'isNull' | 'batchSize'>, template: Tensor): Tensor {
+  const tensor = request.inputs.find((candidate) => candidate.name === template.name)
+  if (tensor !== undefined) return tensor
+  if (!request.isNull) throw new ServerError('INTERNAL', `request of a batch lacks input '${template.name}'`)
+  const shape = [request.batchSize, ...template.shape.slice(1)]
+  // An empty string is its length field alone.
+  const byteSize = elementCount(shape) * (template.datatype === 'BYTES' ? 4 : DATA_TYPES[template.datatype].byteSize)
+  return { ...template, shape, data: new Uint8Array(byteSize) }
 }
 
 /** The inputs that a batch holds flat, one request after another, instead of stacked. */

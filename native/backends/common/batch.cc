@@ -354,15 +354,16 @@ void Batch::Finish() noexcept {
       member.response = nullptr;
     }
     TRITONSERVER_ErrorDelete(error);
-    const bool success = !member.error.has_value();
-    if (success) succeeded += static_cast<std::uint64_t>(member.batch_size);
-    LogRefusal("statistics were refused",
-               TRITONBACKEND_ModelInstanceReportStatistics(instance_, member.request, success, exec_start_, compute_start_, compute_end_, exec_end));
-    LogRefusal("a request could not be released", TRITONBACKEND_RequestRelease(member.request, TRITONSERVER_REQUEST_RELEASE_ALL));
+    if (!member.error.has_value()) succeeded += static_cast<std::uint64_t>(member.batch_size);
   }
   if (succeeded > 0) {
     LogRefusal("statistics were refused",
                TRITONBACKEND_ModelInstanceReportBatchStatistics(instance_, succeeded, exec_start_, compute_start_, compute_end_, exec_end));
+  }
+  for (Member& member : members_) {
+    LogRefusal("statistics were refused",
+               TRITONBACKEND_ModelInstanceReportStatistics(instance_, member.request, !member.error.has_value(), exec_start_, compute_start_, compute_end_, exec_end));
+    LogRefusal("a request could not be released", TRITONBACKEND_RequestRelease(member.request, TRITONSERVER_REQUEST_RELEASE_ALL));
   }
 }
 

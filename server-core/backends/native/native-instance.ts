@@ -2,6 +2,7 @@ import { steadyNanoseconds } from '../../clock.ts'
 import type { ParameterValue, Tensor } from '../../contract/inference.ts'
 import type { ModelInstanceReport } from '../../contract/repository.ts'
 import { ServerError } from '../../server-error.ts'
+import { inputLike } from '../batch-inputs.ts'
 import type { BackendInstanceContext, BackendModelInstance, BackendRequest, CountedExecution, ExecutionTimes } from '../backend.ts'
 import {
   eventError, flattenParameters, flattenTensors, RELEASE_RESCHEDULE, RESPONSE_FINAL, SEQUENCE_END, SEQUENCE_START, unflattenParameters, unflattenTensors,
@@ -16,6 +17,8 @@ export interface NativeInstanceOptions {
   readonly isDecoupled: boolean
   /** The next request of a sequence needs the state that this one leaves: nothing is answered before its release. */
   readonly hasSequences: boolean
+  /** The shape of an output as a client sees it. */
+  readonly clientShape: (output: string, shape: readonly number[]) => readonly number[]
   readonly countExecution: BackendInstanceContext['countExecution']
   /** Told when the instance leaves, with the promise of its end. */
   readonly finalized: (end: Promise<void>) => void
@@ -143,7 +146,12 @@ class Batch {
     this.#resolve = resolve
   }
 
-  get flat(): HostRequest[] { return this.requests.map((request) => request.flat()) }
+  /** A row without a request has the same inputs as the others: what it lacks is zeros. */
+  get flat(): HostRequest[] {
+    const template = this.requests.find(({ source }) => !source.isNull)?.source.inputs
+    return this.requests.map((request) => request.flat(request.source.isNull && template !== undefined ? template.map((input) => inputLike(request.source, input)) : request.source.inputs))
+  }
+
   get isExecuted(): boolean { return this.#executeEnd > 0 }
 
   executed(error: ServerError | null): void {
@@ -201,8 +209,8 @@ class NativeRequest implements NativeRequestListener {
 
   get isOver(): boolean { return this.#hasFinal && this.#isReleased }
 
-  flat(): HostRequest {
-    const { id, inputs, requestedOutputs, parameters, sequenceId, sequenceStart, sequenceEnd, timeoutMicroseconds } = this.source
+  flat(inputs: readonly Tensor[]): HostRequest {
+    const { id, requestedOutputs, parameters, sequenceId, sequenceStart, sequenceEnd, timeoutMicroseconds } = this.source
     const flags = (sequenceStart ? SEQUENCE_START : 0) | (sequenceEnd ? SEQUENCE_END : 0)
     return [
       this.token, id, sequenceId === '' ? 0n : sequenceId, flags, timeoutMicroseconds, flattenTensors(inputs), requestedOutputs, flattenParameters(parameters),
@@ -215,7 +223,8 @@ class NativeRequest implements NativeRequestListener {
     let answer: Answer | ServerError | null = error
     if (error === null && !event.isEmpty) {
       try {
-        answer = { outputs: unflattenTensors(event.tensors), parameters: unflattenParameters(event.parameters) }
+        const outputs = unflattenTensors(event.tensors).map((output) => ({ ...output, shape: this.#options.clientShape(output.name, output.shape) }))
+        answer = { outputs, parameters: unflattenParameters(event.parameters) }
       } catch (invalid) {
         answer = invalid as ServerError
       }

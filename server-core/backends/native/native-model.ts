@@ -4,6 +4,7 @@ import { printModelConfigJson, readModelConfigJson } from '../../model-config/js
 import { processorsOf } from '../../model/host-policy.ts'
 import { ServerError } from '../../server-error.ts'
 import type { BackendInstanceContext, BackendModel, BackendModelContext, BackendModelInstance } from '../backend.ts'
+import { clientShapeOf } from '../client-shape.ts'
 import type { MemoryUsageEvent } from './host-events.ts'
 import type { NativeHost, NativeModelListener } from './native-host.ts'
 import { NativeInstance } from './native-instance.ts'
@@ -92,6 +93,7 @@ export class NativeModel implements BackendModel, NativeModelListener {
     const { sequence_batching: sequences, model_transaction_policy: policy } = this.#config
     const instance = new NativeInstance({
       host: this.#host, token, name, isDecoupled: policy?.decoupled === true, hasSequences: sequences !== undefined, countExecution: context.countExecution,
+      clientShape: (output, shape) => clientShapeOf(this.#config, output, shape),
       finalized: (end) => { this.#leaves(name, token, end) },
     })
     const processors = hostPolicy?.cpuList === null || hostPolicy === undefined ? [] : [...processorsOf(hostPolicy.cpuList)]

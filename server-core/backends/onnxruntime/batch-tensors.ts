@@ -1,8 +1,8 @@
 import type { BackendRequest } from '../backend.ts'
-import { batchInputs, elementCount, raggedInputs, scatteredShapes } from '../batch-inputs.ts'
-import type { ModelConfig, ModelOutput } from '../../contract/model-config.ts'
+import { batchInputs, elementCount, inputLike, raggedInputs, scatteredShapes } from '../batch-inputs.ts'
+import { clientShapeOf } from '../client-shape.ts'
+import type { ModelConfig } from '../../contract/model-config.ts'
 import { DATA_TYPES, type Tensor } from '../../contract/inference.ts'
-import { reshapeDims } from '../../model/request-validation.ts'
 import { ServerError } from '../../server-error.ts'
 import { skipStrings } from './string-tensor.ts'
 import type { WorkerTensor } from './worker-messages.ts'
@@ -38,16 +38,6 @@ function dimsOf(parts: readonly Tensor[], isBatching: boolean, isRagged: boolean
   return isBatching ? [parts.reduce((sum, part) => sum + (part.shape[0] ?? 0), 0), ...shape.slice(1)] : shape
 }
 
-function inputLike(request: BackendRequest, template: Tensor): Tensor {
-  const tensor = request.inputs.find((candidate) => candidate.name === template.name)
-  if (tensor !== undefined) return tensor
-  if (!request.isNull) throw new ServerError('INTERNAL', `request of a batch lacks input '${template.name}'`)
-  const shape = [request.batchSize, ...template.shape.slice(1)]
-  // An empty string is its length field alone.
-  const byteSize = elementCount(shape) * (template.datatype === 'BYTES' ? 4 : DATA_TYPES[template.datatype].byteSize)
-  return { ...template, shape, data: new Uint8Array(byteSize) }
-}
-
 /** What one request gets of a batch. */
 export interface RequestShare {
   readonly outputs: Tensor[]
@@ -69,14 +59,13 @@ export function splitOutputs(requests: readonly BackendRequest[], outputs: reado
   const states = new Set(stateOutputs(config))
   const shares = requests.map((): RequestShare => ({ outputs: [], states: [] }))
   for (const output of outputs) {
-    const declared = config.output.find((candidate) => candidate.name === output.name)
     const parts = cut(requests, output, config)
     requests.forEach((request, index) => {
       const { shape, data } = parts[index] ?? { shape: [], data: new Uint8Array(0) }
       const { name, datatype } = output
       if (states.has(name)) shares[index]?.states.push({ name, datatype, shape, data })
       if (!request.requestedOutputs.includes(name)) return
-      shares[index]?.outputs.push({ name, datatype, shape: declared === undefined ? shape : clientShapeOf(declared, shape, config), data })
+      shares[index]?.outputs.push({ name, datatype, shape: clientShapeOf(config, name, shape), data })
     })
   }
   return shares
@@ -113,16 +102,4 @@ function stackedShapes(requests: readonly BackendRequest[], output: WorkerTensor
       + `dimension to be the batch size ${total}. Set max_batch_size to 0 if this output has no batch dimension`)
   }
   return requests.map((request) => [request.batchSize, ...output.dims.slice(1)])
-}
-
-function clientShapeOf(output: ModelOutput, shape: readonly number[], config: ModelConfig): readonly number[] {
-  // A scattered output has the config's dims already.
-  if (config.batch_output.some((entry) => entry.target_name.includes(output.name))) return shape
-  return config.max_batch_size > 0 ? [shape[0] ?? 0, ...clientShape(output, shape.slice(1))] : clientShape(output, shape)
-}
-
-/** The shape a client sees: `reshape` undone; a scalar, which a config cannot say, has the one dimension that the config gives it. */
-function clientShape(output: ModelOutput, dims: readonly number[]): readonly number[] {
-  if (output.reshape !== undefined) return reshapeDims(output.reshape.shape, dims, output.dims)
-  return dims.length === 0 && output.dims.length === 1 ? [1] : dims
 }
