@@ -42,7 +42,7 @@ export async function onnxRuntimeFigures(directory: string, { rounds, seconds }:
       for (const [index, { model, job, concurrency }] of CASES.entries()) {
         for (const { implementation, server } of round % 2 === 0 ? servers : [...servers].reverse()) {
           const path = `/v2/models/${model}/infer`
-          await load({ ...job, path, port: server.httpPort, concurrency, warmupSeconds: 0, seconds: 0.3 })
+          await load({ ...job, path, port: server.httpPort, concurrency, warmupSeconds: 0, seconds: 1 })
           const before = cpuSeconds(server.processId)
           const result = await load({ ...job, path, port: server.httpPort, concurrency, warmupSeconds: 0, seconds })
           const used = cpuSeconds(server.processId) - before

@@ -32,10 +32,12 @@ const RAGGED_CONFIG = `max_batch_size: 8 ${GROUP}
   batch_output { target_name: "OUT" kind: BATCH_SCATTER_WITH_INPUT_SHAPE source_input: "IN" }
   dynamic_batching { preferred_batch_size: [ 3 ] max_queue_delay_microseconds: 5000000 }`
 
-describe('a ragged batch in ONNX Runtime', () => {
+describe.each(['worker', 'native'])('a ragged batch in ONNX Runtime, implementation=%s', (implementation) => {
+  const backendConfig = { onnxruntime: { implementation } }
+
   it('is one flat tensor with the computed inputs beside it, and comes back in the shapes of the requests', async () => {
     await using repository = await TemporaryRepository.create({ 'ragged/1/model.onnx': RAGGED_MODEL, 'ragged/config.pbtxt': RAGGED_CONFIG })
-    await using test = createTestServer([repository.path], { loadModels: ['ragged'] })
+    await using test = createTestServer([repository.path], { loadModels: ['ragged'], backendConfig })
     await test.server.start()
     const rows = [[1, 2], [3, 4, 5], [6]]
     const results = await Promise.all(rows.map((row) => test.server.infer(requestOf('ragged', [fp32('IN', [1, row.length], row)]))))
@@ -60,13 +62,15 @@ describe('a ragged batch in ONNX Runtime', () => {
       'twice/config.pbtxt': `max_batch_size: 8 ${GROUP} input { name: "IN" data_type: TYPE_FP32 dims: [ -1 ] allow_ragged_batch: true } output { name: "OUT" data_type: TYPE_FP32 dims: [ -1 ] }
         batch_output { target_name: "OUT" kind: BATCH_SCATTER_WITH_INPUT_SHAPE source_input: "IN" }`,
     })
-    await using test = createTestServer([repository.path], { loadModels: ['twice'] })
+    await using test = createTestServer([repository.path], { loadModels: ['twice'], backendConfig })
     await test.server.start()
     await expect(test.server.infer(requestOf('twice', [fp32('IN', [1, 2], [1, 2])]))).rejects.toMatchObject({
       kind: 'INTERNAL', message: "output 'OUT' of model 'twice' has shape [4], which is 4 elements; scattered with the shapes of its source input it is to have 2. Check batch_output and the dims of the output",
     })
   })
+})
 
+describe('batch tensors', () => {
   it.each<[string, string, RegExp]>([
     ['a ragged input that the model does not take flat', `backend: "onnxruntime" max_batch_size: 4 input { name: "IN" data_type: TYPE_FP32 dims: [ 2 ] allow_ragged_batch: true } output { name: "OUT" data_type: TYPE_FP32 dims: [ 2 ] }`,
       /unable to load model 'm', configuration expects model provides input with shape \[-1\] for ragged input 'IN', model provides \[-1,2\]/],

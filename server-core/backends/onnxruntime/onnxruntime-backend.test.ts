@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { Worker } from 'node:worker_threads'
 import { describe, expect, it } from 'vitest'
 import { DATA_TYPES, type DataType, type Tensor } from '../../contract/inference.ts'
+import type { ServerOptions } from '../../options.ts'
 import { addModel, identityModel, onnxModel, type OnnxElementType } from '../../testing/onnx-fixture.ts'
 import { TemporaryRepository } from '../../testing/temporary-repository.ts'
 import { createTestServer, floatsOf, fp32, requestOf } from '../../testing/test-server.ts'
@@ -20,13 +21,17 @@ function strings(...elements: string[]): Uint8Array {
   return Buffer.concat(elements.flatMap((element) => [Buffer.from(Uint32Array.of(Buffer.byteLength(element)).buffer), Buffer.from(element)]))
 }
 
-describe('onnxruntime backend', () => {
+describe.each(['worker', 'native'])('onnxruntime backend, implementation=%s', (implementation) => {
+  const createServer = (repositories: readonly string[], options: Partial<ServerOptions> = {}) => (
+    createTestServer(repositories, { backendConfig: { onnxruntime: { implementation } }, ...options })
+  )
+
   it('passes every numeric data type through unchanged', async () => {
     const files = Object.fromEntries(NUMERIC_TYPES.flatMap((type): [string, string | Uint8Array][] => [
       [`id_${type.toLowerCase()}/1/model.onnx`, identityModel(type as OnnxElementType)], [`id_${type.toLowerCase()}/config.pbtxt`, ONE_INSTANCE],
     ]))
     await using repository = await TemporaryRepository.create(files)
-    await using test = createTestServer([repository.path], { loadModels: ['*'] })
+    await using test = createServer([repository.path], { loadModels: ['*'] })
     await test.server.start()
     for (const type of NUMERIC_TYPES) {
       const input: Tensor = { name: 'INPUT', datatype: type, shape: [2, 3], data: patternOf(type, 6) }
@@ -37,7 +42,7 @@ describe('onnxruntime backend', () => {
 
   it('passes strings, empty ones and all of Unicode, and splits them per request', async () => {
     await using repository = await TemporaryRepository.create({ 'text/1/model.onnx': identityModel('BYTES', ['batch', 2]), 'text/config.pbtxt': ONE_INSTANCE })
-    await using test = createTestServer([repository.path], { loadModels: ['text'] })
+    await using test = createServer([repository.path], { loadModels: ['text'] })
     await test.server.start()
     const inputs = [strings('a', ''), strings('文字', '😀'), strings('x'.repeat(300), 'z')]
     const results = await Promise.all(inputs.map((data) => test.server.infer(requestOf('text', [{ name: 'INPUT', datatype: 'BYTES', shape: [1, 2], data }]))))
@@ -46,7 +51,7 @@ describe('onnxruntime backend', () => {
 
   it('refuses BF16 with the reason', async () => {
     await using repository = await TemporaryRepository.create({ 'brain/1/model.onnx': identityModel('BF16') })
-    await using test = createTestServer([repository.path])
+    await using test = createServer([repository.path])
     await test.server.start()
     await expect(test.server.loadModel('brain')).rejects.toThrow(/Unsupported: tensor 'INPUT' of model 'brain' is TYPE_BF16/)
   })
@@ -56,7 +61,7 @@ describe('onnxruntime backend', () => {
       'add/1/model.onnx': addModel(2),
       'add/config.pbtxt': 'max_batch_size: 8 dynamic_batching { preferred_batch_size: [ 6 ] max_queue_delay_microseconds: 5000000 } instance_group { count: 1 kind: KIND_CPU }',
     })
-    await using test = createTestServer([repository.path], { loadModels: ['add'] })
+    await using test = createServer([repository.path], { loadModels: ['add'] })
     await test.server.start()
     const sizes = [1, 2, 3]
     const results = await Promise.all(sizes.map((size, index) => {
@@ -76,7 +81,7 @@ describe('onnxruntime backend', () => {
       'add/1/model.onnx': addModel(2),
       'add/config.pbtxt': 'max_batch_size: 8 dynamic_batching { preferred_batch_size: [ 8 ] max_queue_delay_microseconds: 200000 } instance_group { count: 1 kind: KIND_CPU }',
     })
-    await using test = createTestServer([repository.path], { loadModels: ['add'] })
+    await using test = createServer([repository.path], { loadModels: ['add'] })
     await test.server.start()
     const add = (rows: number, values: readonly number[]) => test.server.infer(requestOf('add', [fp32('A', [rows, 2], values), fp32('B', [rows, 2], values)]))
     const withData = add(0, [1, 2]).catch((error: unknown) => (error as Error).message)
@@ -96,7 +101,7 @@ describe('onnxruntime backend', () => {
       }),
       'two/config.pbtxt': 'max_batch_size: 4 dynamic_batching { preferred_batch_size: [ 3 ] max_queue_delay_microseconds: 5000000 } instance_group { count: 1 kind: KIND_CPU }',
     })
-    await using test = createTestServer([repository.path], { loadModels: ['two'] })
+    await using test = createServer([repository.path], { loadModels: ['two'] })
     await test.server.start()
     const ask = (...requestedOutputs: string[]) => test.server.infer(requestOf('two', [fp32('A', [1, 2], [1, -2])], { requestedOutputs }))
     const results = await Promise.all([ask('ABS'), ask('NEG'), ask()])
@@ -110,7 +115,7 @@ describe('onnxruntime backend', () => {
     await using repository = await TemporaryRepository.create({
       'scalar/1/model.onnx': onnxModel({ inputs: [scalar('A')], outputs: [scalar('X')], nodes: [{ operator: 'Neg', inputs: ['A'], outputs: ['X'] }] }),
     })
-    await using test = createTestServer([repository.path], { loadModels: ['scalar'] })
+    await using test = createServer([repository.path], { loadModels: ['scalar'] })
     await test.server.start()
     const { response } = await test.server.infer(requestOf('scalar', [fp32('A', [1], [4])]))
     expect(response.outputs).toMatchObject([{ shape: [1] }])
@@ -119,7 +124,7 @@ describe('onnxruntime backend', () => {
 
   it('carries zero-sized tensors', async () => {
     await using repository = await TemporaryRepository.create({ 'empty/1/model.onnx': identityModel('FP32', ['n', 'm']), 'empty/config.pbtxt': ONE_INSTANCE })
-    await using test = createTestServer([repository.path], { loadModels: ['empty'] })
+    await using test = createServer([repository.path], { loadModels: ['empty'] })
     await test.server.start()
     const { response } = await test.server.infer(requestOf('empty', [fp32('INPUT', [2, 0], [])]))
     expect(response.outputs[0]).toMatchObject({ shape: [2, 0], data: new Uint8Array(0) })
@@ -134,7 +139,7 @@ describe('onnxruntime backend', () => {
       'reshape/config.pbtxt': `input [ { name: "A" data_type: TYPE_FP32 dims: [ -1 ] }, { name: "S" data_type: TYPE_INT64 dims: [ -1 ] } ]
         output [ { name: "X" data_type: TYPE_FP32 dims: [ -1, -1 ] } ] instance_group { count: 1 kind: KIND_CPU }`,
     })
-    await using test = createTestServer([repository.path], { loadModels: ['reshape'] })
+    await using test = createServer([repository.path], { loadModels: ['reshape'] })
     await test.server.start()
     const ask = (...shape: bigint[]) => test.server.infer(requestOf('reshape', [
       fp32('A', [4], [1, 2, 3, 4]), { name: 'S', datatype: 'INT64', shape: [2], data: new Uint8Array(BigInt64Array.from(shape).buffer) },
@@ -149,17 +154,19 @@ describe('onnxruntime backend', () => {
       'broken/1/model.onnx': 'this is not a model',
       'broken/config.pbtxt': 'backend: "onnxruntime" input { name: "A" data_type: TYPE_FP32 dims: [ 1 ] } output { name: "X" data_type: TYPE_FP32 dims: [ 1 ] }',
     })
-    await using test = createTestServer([repository.path])
+    await using test = createServer([repository.path])
     await test.server.start()
     await expect(test.server.loadModel('broken')).rejects.toMatchObject({ kind: 'INVALID_ARG' })
     expect(test.server.repositoryIndex(false)).toMatchObject([{ name: 'broken', version: '1', state: 'UNAVAILABLE', reason: expect.stringContaining(':') as string }])
   })
+})
 
+describe('worker threads of the onnxruntime backend', () => {
   it('fails the requests of a thread that dies, and serves again with a new one', async () => {
     await using repository = await TemporaryRepository.create({
       'add/1/model.onnx': addModel(2), 'add/config.pbtxt': 'max_batch_size: 4 instance_group { count: 1 kind: KIND_CPU }',
     })
-    await using test = createTestServer([repository.path])
+    await using test = createTestServer([repository.path], { backendConfig: { onnxruntime: { implementation: 'worker' } } })
     await test.server.start()
     const created = new Promise<Worker>((resolve) => { process.once('worker', resolve) })
     await test.server.loadModel('add')
@@ -184,7 +191,7 @@ describe('onnxruntime backend', () => {
     await using repository = await TemporaryRepository.create({
       'add/1/model.onnx': addModel(2), 'add/config.pbtxt': 'max_batch_size: 4 instance_group { count: 1 kind: KIND_CPU }',
     })
-    await using test = createTestServer([repository.path])
+    await using test = createTestServer([repository.path], { backendConfig: { onnxruntime: { implementation: 'worker' } } })
     await test.server.start()
     const created = new Promise<Worker>((resolve) => { process.once('worker', resolve) })
     await test.server.loadModel('add')
