@@ -116,6 +116,8 @@ export interface ModelCardMemory {
   readonly beforeBytes: number | null
   readonly loadedBytes: number | null
   readonly afterUnloadBytes: number | null
+  /** What the backend says its instances hold on this card (weights and work space); null: it does not say. Other than the measured differences it is this model's alone. */
+  readonly reportedBytes: number | null
   /** When the load began, milliseconds since the epoch. */
   readonly startedAt: number
   /** Another model was loaded or unloaded meanwhile: the difference is not this model's alone. */

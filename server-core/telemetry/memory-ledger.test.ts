@@ -1,9 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import type { ModelReadyState, ModelSummary } from '../contract/repository.ts'
+import type { ModelInstanceReport, ModelReadyState, ModelSummary, ModelVersionSummary } from '../contract/repository.ts'
 import { MemoryLedger } from './memory-ledger.ts'
 
 const change = (name: string, state: ModelReadyState, runsOn: string | null = 'NPU 0'): ModelSummary => ({
   name, repositoryPath: '', backend: '', platform: '', state, reason: '', versions: [], instanceCount: 1, runsOn, isSimulated: false, degraded: null, changedAt: 0, stage: null, traffic: null, lastLoad: null, maxBatchSize: 0,
+})
+const versionOf = (reports: readonly ModelInstanceReport[]): ModelVersionSummary => ({
+  version: '1', state: 'READY', reason: '', files: [], changedAt: 0,
+  instances: reports.map((report, index) => ({ name: `m_${index}`, kind: 'KIND_CPU', isPassive: false, state: 'READY', reason: '', restart: null, report })),
 })
 const card = (usedBytes: number, ownBytes: number | null = null) => [{ card: 0, ownBytes, usedBytes }]
 
@@ -14,7 +18,18 @@ describe('MemoryLedger', () => {
     ledger.modelChanged(change('m', 'LOADING'), 10)
     ledger.modelChanged(change('m', 'READY'), 20)
     ledger.read(card(800), 30)
-    expect(ledger.records()).toEqual([{ model: 'm', card: 0, basis: 'card', beforeBytes: 500, loadedBytes: 800, afterUnloadBytes: null, startedAt: 10, isShared: false }])
+    expect(ledger.records()).toEqual([{ model: 'm', card: 0, basis: 'card', beforeBytes: 500, loadedBytes: 800, afterUnloadBytes: null, reportedBytes: null, startedAt: 10, isShared: false }])
+  })
+
+  it('adds what the backend says its instances hold, card by card', () => {
+    const ledger = new MemoryLedger((device) => device + 4)
+    const report = (device: number, weight_bytes?: number, workspace_bytes?: number): ModelInstanceReport => ({
+      runs_on: 'npu', device, ...(weight_bytes === undefined ? {} : { weight_bytes }), ...(workspace_bytes === undefined ? {} : { workspace_bytes }),
+    })
+    ledger.modelChanged(change('m', 'LOADING'), 10)
+    ledger.modelChanged({ ...change('m', 'READY'), versions: [versionOf([report(0, 100, 20), report(0, 100), report(1, undefined, 7), report(2)])] }, 20)
+    ledger.read([{ card: 4, ownBytes: 300, usedBytes: 900 }, { card: 5, ownBytes: 0, usedBytes: 500 }, { card: 6, ownBytes: 0, usedBytes: 500 }], 30)
+    expect(ledger.records().map(({ card, loadedBytes, reportedBytes }) => [card, loadedBytes, reportedBytes])).toEqual([[4, 300, 220], [5, 0, 7], [6, 0, null]])
   })
 
   it('does not take a reading that began before the load had ended', () => {

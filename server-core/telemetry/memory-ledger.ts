@@ -17,6 +17,8 @@ interface Entry {
   readonly before: ReadonlyMap<number, CardMemory>
   loaded: ReadonlyMap<number, CardMemory> | null
   afterUnload: ReadonlyMap<number, CardMemory> | null
+  /** By card, as the backend says; empty: it does not. */
+  reported: ReadonlyMap<number, number>
   isShared: boolean
   /** What the next reading that began after `since` is to be filled in as. */
   awaits: { readonly what: 'loaded' | 'afterUnload'; readonly since: number } | null
@@ -31,15 +33,20 @@ const KEPT_ENTRIES = 50
  * reading that began after the change, so the driver has counted it.
  */
 export class MemoryLedger {
+  readonly #cardOf: (device: number) => number
   /** Newest first. */
   #entries: Entry[] = []
   #last: ReadonlyMap<number, CardMemory> = new Map()
+
+  /** @param cardOf the card of a device as the process numbers it */
+  constructor(cardOf: (device: number) => number = (device) => device) { this.#cardOf = cardOf }
 
   modelChanged(summary: ModelSummary, now: number): void {
     const current = this.#entries.find((entry) => entry.model === summary.name)
     if (summary.state === 'LOADING' && current?.isBusy !== true) this.#loadBegan(summary.name, now)
     if (current === undefined) return
     if (summary.state === 'READY' && current.isBusy && current.loaded === null) {
+      current.reported = reportedBytes(summary, this.#cardOf)
       if (runsOnNpu(summary)) this.#await(current, 'loaded', now)
       else this.#entries = this.#entries.filter((entry) => entry !== current)
     }
@@ -67,16 +74,16 @@ export class MemoryLedger {
   /** Newest load first; only the cards on which something was measured. */
   records(): readonly ModelCardMemory[] {
     return this.#entries.flatMap((entry) => {
-      const cards = [...new Set([...entry.before.keys(), ...(entry.loaded?.keys() ?? [])])].sort((a, b) => a - b)
+      const cards = [...new Set([...entry.before.keys(), ...(entry.loaded?.keys() ?? []), ...entry.reported.keys()])].sort((a, b) => a - b)
       const records = cards.map((card) => recordOf(entry, card))
-      // A card whose memory did not move is not the model's.
-      const moved = records.filter(({ beforeBytes, loadedBytes }) => beforeBytes !== loadedBytes)
+      // A card whose memory did not move is not the model's, unless its backend says so.
+      const moved = records.filter(({ beforeBytes, loadedBytes, reportedBytes }) => beforeBytes !== loadedBytes || reportedBytes !== null)
       return entry.loaded === null ? [] : moved
     })
   }
 
   #loadBegan(model: string, now: number): void {
-    const entry: Entry = { model, startedAt: now, before: this.#last, loaded: null, afterUnload: null, isShared: false, awaits: null, isBusy: true }
+    const entry: Entry = { model, startedAt: now, before: this.#last, loaded: null, afterUnload: null, reported: new Map(), isShared: false, awaits: null, isBusy: true }
     this.#entries = [entry, ...this.#entries.filter((other) => other.model !== model)].slice(0, KEPT_ENTRIES)
     this.#markShared(entry)
   }
@@ -94,9 +101,19 @@ export class MemoryLedger {
   }
 }
 
+function reportedBytes({ versions }: ModelSummary, cardOf: (device: number) => number): ReadonlyMap<number, number> {
+  const sums = new Map<number, number>()
+  for (const { report } of versions.flatMap(({ instances }) => instances)) {
+    if (report?.device === undefined || report.runs_on !== 'npu' || (report.weight_bytes === undefined && report.workspace_bytes === undefined)) continue
+    const card = cardOf(report.device)
+    sums.set(card, (sums.get(card) ?? 0) + (report.weight_bytes ?? 0) + (report.workspace_bytes ?? 0))
+  }
+  return sums
+}
+
 function recordOf(entry: Entry, card: number): ModelCardMemory {
   const phases = [entry.before, entry.loaded, entry.afterUnload].map((phase) => phase?.get(card))
   const basis = phases.some((phase) => phase?.ownBytes === null) ? 'card' : 'process'
   const [beforeBytes = null, loadedBytes = null, afterUnloadBytes = null] = phases.map((phase) => (basis === 'card' ? phase?.usedBytes : phase?.ownBytes) ?? null)
-  return { model: entry.model, card, basis, beforeBytes, loadedBytes, afterUnloadBytes, startedAt: entry.startedAt, isShared: entry.isShared }
+  return { model: entry.model, card, basis, beforeBytes, loadedBytes, afterUnloadBytes, reportedBytes: entry.reported.get(card) ?? null, startedAt: entry.startedAt, isShared: entry.isShared }
 }

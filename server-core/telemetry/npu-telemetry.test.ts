@@ -162,6 +162,15 @@ describe('NpuTelemetry', () => {
     expect(telemetry.report().processes?.[1]).toMatchObject({ models: [], isOurs: false })
   })
 
+  it('names the models of a card only, by the devices that the process sees', async () => {
+    const instance = { name: 'i', kind: 'KIND_CPU', isPassive: false, state: 'READY', reason: '', restart: null, report: { runs_on: 'npu', device: 0 } } as const
+    const onFirst = model('det', { versions: [{ version: '1', state: 'READY', reason: '', files: [], changedAt: 0, instances: [instance] }] })
+    const { source, telemetry } = await setUp({ models: [onFirst, model('anywhere', {})], visibleDevices: '1' })
+    const processes = [{ processId: OWN_PROCESS, name: 'npu-console', memoryBytes: 100 }]
+    await source.answer([chip({ slot: 0, logicalId: 0, processes }), chip({ slot: 1, logicalId: 1, processes })])
+    expect(telemetry.report().processes?.map(({ card, models }) => [card, models])).toEqual([[0, ['anywhere']], [1, ['det', 'anywhere']]])
+  })
+
   it('keeps the memory before a load, after it, and after the unload', async () => {
     const { clock, source, telemetry } = await setUp()
     const own = (memoryBytes: number) => [chip({ processes: [{ processId: OWN_PROCESS, name: 'npu-console', memoryBytes }, { processId: 1, name: 'other', memoryBytes: 7 }] })]
@@ -177,7 +186,7 @@ describe('NpuTelemetry', () => {
     telemetry.modelChanged(model('det', { state: 'READY' }))
     await next(1100)
     const startedAt = telemetry.report().memory[0]?.startedAt
-    expect(telemetry.report().memory).toEqual([{ model: 'det', card: 1, basis: 'process', beforeBytes: 100, loadedBytes: 1100, afterUnloadBytes: null, startedAt, isShared: false }])
+    expect(telemetry.report().memory).toEqual([{ model: 'det', card: 1, basis: 'process', beforeBytes: 100, loadedBytes: 1100, afterUnloadBytes: null, reportedBytes: null, startedAt, isShared: false }])
     telemetry.modelChanged(model('det', { state: 'UNLOADING' }))
     telemetry.modelChanged(model('det', { state: 'UNAVAILABLE', reason: 'unloaded', runsOn: null }))
     await next(130)

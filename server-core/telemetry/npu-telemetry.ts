@@ -32,7 +32,7 @@ const DETAIL_EXPIRY_MILLISECONDS = 60_000
 
 export class NpuTelemetry {
   readonly #options: NpuTelemetryOptions
-  readonly #ledger = new MemoryLedger()
+  readonly #ledger = new MemoryLedger((device) => this.#cardOf(device))
   #source: NpuTelemetrySource | null = null
   #reading: NpuReading | null = null
   #problem: LocalizedText | null = null
@@ -102,11 +102,17 @@ export class NpuTelemetry {
     }
   }
 
+  /** Backends number the devices that are visible to the process. */
+  #cardOf(device: number): number {
+    const visible = readVisibleDevices(this.#options.visibleDevices, this.#reading === null ? null : this.#reading.chips.length)
+    return visible === null ? device : visible.logicalIds[device] ?? device
+  }
+
   #processesOf(chip: NpuChipReading, card: number): DeviceProcess[] {
     const { owners } = this.#options
     return (chip.processes ?? []).map((process) => ({
       card, processId: process.processId, name: process.name, memoryBytes: process.memoryBytes,
-      models: owners.modelsOf(process.processId), isOurs: owners.isOurs(process.processId),
+      models: owners.modelsOf(process.processId, (device) => this.#cardOf(device) === card), isOurs: owners.isOurs(process.processId),
     }))
   }
 

@@ -19,14 +19,23 @@ export class ProcessOwners {
 
   isOurs(processId: number): boolean { return processId === this.#ownProcessId || this.#started.has(processId) }
 
-  /** Names of models; empty where none is known. */
-  modelsOf(processId: number): readonly string[] {
+  /**
+   * Names of models; empty where none is known.
+   * @param isHere whether a device, as the process numbers it, is the one asked about
+   */
+  modelsOf(processId: number, isHere: (device: number) => boolean = () => true): readonly string[] {
     const started = this.#started.get(processId)
     if (started !== undefined) return [started]
     if (processId !== this.#ownProcessId) return []
     const elsewhere = new Set(this.#started.values())
-    return this.#summaries().filter((model) => runsOnNpu(model) && !elsewhere.has(model.name)).map(({ name }) => name)
+    return this.#summaries().filter((model) => runsOnNpu(model) && !elsewhere.has(model.name) && isOnDevice(model, isHere)).map(({ name }) => name)
   }
+}
+
+/** Models whose backend names no device may be on any. */
+function isOnDevice({ versions }: ModelSummary, isHere: (device: number) => boolean): boolean {
+  const devices = versions.flatMap(({ instances }) => instances.flatMap(({ report }) => (report?.runs_on === 'npu' && report.device !== undefined ? [report.device] : [])))
+  return devices.length === 0 || devices.some(isHere)
 }
 
 export function runsOnNpu({ runsOn }: Pick<ModelSummary, 'runsOn'>): boolean {

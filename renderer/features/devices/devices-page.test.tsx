@@ -19,7 +19,7 @@ const device = (part: Partial<DeviceCard> = {}): DeviceCard => ({ card: 0, chip:
 const WITH_CARDS: DevicesReport = {
   ...NONE, source: 'npu-smi', driverVersion: '25.2.0', cards: [device(), device({ card: 1, slot: 5, logicalId: 1, visibleId: null, chip: '310P3', aiCores: 8, vectorCores: 7 })],
   processes: [{ card: 0, processId: 21847, name: 'npu-console', memoryBytes: 6 * GB, models: ['ppocr_det', 'ppocr_rec'], isOurs: true }, { card: 0, processId: 9127, name: 'python3', memoryBytes: null, models: [], isOurs: false }],
-  memory: [{ model: 'ppocr_det', card: 0, basis: 'process', beforeBytes: GB, loadedBytes: 3 * GB, afterUnloadBytes: null, startedAt: 0, isShared: true }],
+  memory: [{ model: 'ppocr_det', card: 0, basis: 'process', beforeBytes: GB, loadedBytes: 3 * GB, afterUnloadBytes: null, reportedBytes: null, startedAt: 0, isShared: true }],
   visibleDevices: { value: '0,x', logicalIds: [0], problem: { en: "'x' is no device id", 'zh-CN': '“x”不是设备号' } },
 }
 const sample = (second: number, ...npus: NpuSample[]): ServerSample => ({ ...serverSample(second), npus })
