@@ -1,28 +1,34 @@
 #include "ascend/device.h"
 
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <utility>
+
+#include "ascend/supervised.h"
 
 namespace npu_console::ascend {
 
 namespace {
 
+/** Starting a card takes seconds, resetting one too; a card that hangs may never let the driver finish. */
+constexpr auto START_LIMIT = std::chrono::seconds(60);
+constexpr auto RESET_LIMIT = std::chrono::seconds(30);
+
 struct Entry {
+  /** Held while the card is started or ended; other cards do not wait. */
+  std::mutex mutex;
   std::weak_ptr<Device> shared;
   /** Set until its destructor is done, which is later than `shared` ends. */
   Device* live = nullptr;
 };
 
-struct Registry {
-  std::mutex mutex;
-  std::map<std::pair<const AclApi*, int>, Entry> devices;
-};
-
 /** Never destroyed: threads may let go of devices while the process ends. */
-Registry& Devices() {
-  static auto& registry = *new Registry();
-  return registry;
+Entry& EntryOf(const AclApi& api, int id) {
+  static std::mutex mutex;
+  static auto& entries = *new std::map<std::pair<const AclApi*, int>, Entry>();
+  const std::lock_guard lock(mutex);
+  return entries[{&api, id}];
 }
 
 std::string Name(int id) { return "device " + std::to_string(id); }
@@ -42,32 +48,36 @@ std::shared_ptr<Device> Device::Acquire(const AclApi& api, int id) {
     throw Error(ErrorKind::InvalidArgument, "There is no " + Name(id) + ": this process sees " + std::to_string(count) +
                                                 " NPU(s), numbered from 0 (ASCEND_RT_VISIBLE_DEVICES hides and renumbers them); npu-console doctor lists them");
   }
-  Registry& registry = Devices();
+  Entry& entry = EntryOf(api, id);
   std::shared_ptr<Device> existing;  // let go of after the lock, which its deleter takes
-  const std::lock_guard lock(registry.mutex);
-  Entry& entry = registry.devices[{&api, id}];
+  const std::lock_guard lock(entry.mutex);
   existing = entry.shared.lock();
   if (existing != nullptr && !existing->is_faulty() && existing->TryUse()) return existing;
   // Reset before the new one sets it up, also where the old one is about to be destroyed on another thread.
   if (entry.live != nullptr && (entry.live->is_faulty() || !entry.live->TryUse())) entry.live->Retire();
-  std::shared_ptr<Device> device(new Device(api, id), [](Device* ended) {
-    Registry& devices = Devices();
-    const std::lock_guard ending(devices.mutex);
-    Entry& place = devices.devices[{&ended->api(), ended->id()}];
-    if (place.live == ended) place.live = nullptr;
+  std::shared_ptr<Device> device(new Device(api, id), [&entry](Device* ended) {
+    const std::lock_guard ending(entry.mutex);
+    if (entry.live == ended) entry.live = nullptr;
     delete ended;
   });
-  entry = {device, device.get()};
+  entry.shared = device;
+  entry.live = device.get();
   return device;
 }
 
 Device::Device(const AclApi& api, int id)
     : api_(api), id_(id), device_memory_(*this, BufferPool::Place::Device), pinned_memory_(*this, BufferPool::Place::PinnedHost) {
-  ascend::Check(api_, api_.aclrtSetDevice(id_), "starting " + Name(id_) + " (aclrtSetDevice)");
-  const aclError code = api_.aclrtGetCurrentContext(&context_);
-  if (code == ACL_SUCCESS) return;
-  api_.aclrtResetDevice(id_);
-  throw MakeError(api_, code, "getting the default context of " + Name(id_));
+  auto context = std::make_shared<aclrtContext>();
+  RunSupervised("starting " + Name(id_), START_LIMIT, [&api, id, context] {
+    ascend::Check(api, api.aclrtSetDevice(id), "starting " + Name(id) + " (aclrtSetDevice)");
+    const aclError code = api.aclrtGetCurrentContext(context.get());
+    if (code == ACL_SUCCESS) return;
+    const Error error = MakeError(api, code, "getting the default context of " + Name(id));
+    api.aclrtResetDevice(id);
+    throw error;
+  });
+  context_ = *context;
+  Use();
 }
 
 Device::~Device() {
@@ -82,15 +92,22 @@ Device::~Device() {
 }
 
 void Device::Retire() noexcept {
-  const std::lock_guard lock(mutex_);
   if (is_retired_.exchange(true)) return;
   is_faulty_ = true;
   // Where somebody else in this process (another backend with the same card) has reset it already, a second reset would hit what he built since.
   if (api_.aclrtSetCurrentContext(context_) != ACL_SUCCESS) return;
-  if (api_.aclrtResetDeviceForce != nullptr) {
-    api_.aclrtResetDeviceForce(id_);
-  } else {
-    api_.aclrtResetDevice(id_);
+  try {
+    RunSupervised("resetting " + Name(id_), RESET_LIMIT, [&api = api_, id = id_] {
+      // What it says is of no use: whether the card works again is found out by starting it.
+      if (api.aclrtResetDeviceForce != nullptr) {
+        api.aclrtResetDeviceForce(id);
+      } else {
+        api.aclrtResetDevice(id);
+      }
+    });
+  } catch (const std::exception& error) {
+    const std::lock_guard lock(mutex_);
+    fault_ += std::string("; ") + error.what();
   }
 }
 

@@ -1,37 +1,43 @@
-/** What libtriton_npu_ge.so and its bridge ask of others: of the server only its C API, of CANN nothing at link time. What they do: cpp.test.ts, groups npu_ge. */
+/** What our NPU backends and the bridge to GE ask of others: of the server only its C API, of CANN nothing at link time. What they do: cpp.test.ts, groups npu_ge and npu_om. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { BUILD_MILLISECONDS, buildDirectory, buildPreset } from './test-build.ts'
 
-const libraries = join(buildDirectory('test'), 'backends/npu_ge')
+const libraries = join(buildDirectory('test'), 'backends')
 const serverFunctions = new Set(readFileSync(join(import.meta.dirname, 'test/server-functions.txt'), 'utf8').split('\n').filter((line) => /^\d /.test(line)).map((line) => line.slice(2)))
 
-describe('libtriton_npu_ge.so', () => {
-  beforeAll(() => buildPreset('test'), BUILD_MILLISECONDS)
+beforeAll(() => buildPreset('test'), BUILD_MILLISECONDS)
+
+describe.each(['npu_ge', 'npu_om'])('libtriton_%s.so', (backend) => {
+  const library = `${backend}/libtriton_${backend}.so`
 
   it('imports of the server only functions of its C API, and beside them only those of the C and C++ libraries', () => {
-    const imported = symbols('libtriton_npu_ge.so', '--undefined-only')
+    const imported = symbols(library, '--undefined-only')
     expect(imported.filter((name) => /^TRITON/.test(name)).length).toBeGreaterThan(40)
     expect(imported.filter((name) => /^TRITON/.test(name) && !serverFunctions.has(name))).toEqual([])
     // The rest carries the version of the library it comes from, or is of the compiler's own making.
     expect(imported.filter((name) => !/^TRITON|@(GLIBC|GLIBCXX|CXXABI|GCC)_|^_ITM_|^__gmon_start__$/.test(name))).toEqual([])
-    expect(needed('libtriton_npu_ge.so')).toEqual(expect.arrayContaining(['libtritonserver.so']))
+    expect(needed(library)).toEqual(expect.arrayContaining(['libtritonserver.so']))
   })
 
   it('exports the entry points of a backend and nothing else', () => {
-    const exported = symbols('libtriton_npu_ge.so', '--defined-only')
+    const exported = symbols(library, '--defined-only')
     expect(exported).toContain('TRITONBACKEND_ModelInstanceExecute')
     expect(exported.filter((name) => !/^(TRITONBACKEND|NPUCONSOLE)_/.test(name))).toEqual([])
   })
 
-  it('is linked against nothing of CANN, nor is its bridge, which shows C only and takes no strings of the new ABI', () => {
-    for (const library of ['libtriton_npu_ge.so', 'libnpu_ge_bridge.so']) {
-      expect(needed(library).filter((name) => !/^(libtritonserver|libstdc\+\+|libgcc_s|libm|libc|ld-linux[-\w]*)\.so/.test(name))).toEqual([])
-    }
-    expect(symbols('libnpu_ge_bridge.so', '--defined-only')).toEqual(['npu_ge_bridge'])
-    const ofGe = symbols('libnpu_ge_bridge.so', '--undefined-only').filter((name) => /^_ZNK?2ge/.test(name))
+  it('is linked against nothing of CANN', () => expect(foreign(library)).toEqual([]))
+})
+
+describe('libnpu_ge_bridge.so', () => {
+  const bridge = 'npu_ge/libnpu_ge_bridge.so'
+
+  it('is linked against nothing of CANN, shows C only and takes no strings of the new ABI', () => {
+    expect(foreign(bridge)).toEqual([])
+    expect(symbols(bridge, '--defined-only')).toEqual(['npu_ge_bridge'])
+    const ofGe = symbols(bridge, '--undefined-only').filter((name) => /^_ZNK?2ge/.test(name))
     expect(ofGe).toContain('_ZN2ge7Session12CompileGraphEj')
     expect(ofGe.filter((name) => /cxx11|basic_string|Ss/.test(name))).toEqual([])
   })
@@ -43,4 +49,9 @@ function symbols(library: string, which: string): string[] {
 
 function needed(library: string): string[] {
   return [...execFileSync('readelf', ['-d', join(libraries, library)], { encoding: 'utf8' }).matchAll(/NEEDED.*\[([^\]]+)\]/g)].map(([, name = '']) => name)
+}
+
+/** What it needs beside the server and the libraries of every Linux. */
+function foreign(library: string): string[] {
+  return needed(library).filter((name) => !/^(libtritonserver|libstdc\+\+|libgcc_s|libm|libc|ld-linux[-\w]*)\.so/.test(name))
 }
