@@ -50,6 +50,7 @@ const NATIVE_PARTS = [
   { path: 'libtritonserver.so', lacks: text('backends that are libraries', '以库形式提供的后端') },
   { path: 'backends/npu_om/libtriton_npu_om.so', lacks: text('.om models', '.om 模型') },
   { path: 'backends/npu_ge/libtriton_npu_ge.so', lacks: text('ONNX models on the NPU', '在 NPU 上运行 ONNX 模型') },
+  { path: 'backends/onnxruntime/libtriton_onnxruntime.so', lacks: text('ONNX models natively on the CPU', '在 CPU 上原生运行 ONNX 模型') },
   { path: 'simulated-cann/lib64/libascendcl.so', lacks: text('--npu=simulated', '--npu=simulated') },
 ] as const
 
