@@ -3,7 +3,7 @@
  * without a request, a memory figure that was not reported. Percentiles come from merged histograms, so a point over many seconds or
  * models is as right as one over a single second.
  */
-import { latencyQuantile, type ModelSample, type ServerSample } from '../../server-core/contract/statistics.ts'
+import { latencyQuantile, type ModelSample, type NpuSample, type ServerSample } from '../../server-core/contract/statistics.ts'
 
 /** What happened in (time - span, time]. Durations in milliseconds. */
 export interface SeriesPoint {
@@ -31,7 +31,13 @@ export interface SeriesPoint {
   /** Of the server process, whatever model is selected. */
   readonly cpuCores: number | null
   readonly residentBytes: number | null
+  /** By card, whatever model is selected: the means of what was reported. A card that was not there is not in it. */
+  readonly npus: Readonly<Record<number, NpuFigures>>
 }
+
+/** Figures of a card that are drawn over time; null: not reported. */
+export const NPU_FIGURES = ['aiCorePercent', 'memoryUsedBytes', 'temperatureCelsius', 'powerWatts'] as const satisfies readonly (keyof NpuSample)[]
+export type NpuFigures = Readonly<Record<(typeof NPU_FIGURES)[number], number | null>>
 
 /** `model`: '' merges all. */
 export interface SeriesQuery {
@@ -67,11 +73,31 @@ export interface Tally {
   readonly cpuCores: { readonly sum: number; readonly count: number }
   readonly residentBytes: number | null
   readonly pending: number | null
+  readonly npus: NpuTally
+}
+
+interface Mean { readonly sum: number; readonly count: number }
+type NpuTally = Readonly<Record<number, Readonly<Record<(typeof NPU_FIGURES)[number], Mean>>>>
+const NOTHING: Mean = { sum: 0, count: 0 }
+const addMeans = (a: Mean, b: Mean): Mean => ({ sum: a.sum + b.sum, count: a.count + b.count })
+const ofEach = <T>(value: (figure: (typeof NPU_FIGURES)[number]) => T) => Object.fromEntries(NPU_FIGURES.map((figure) => [figure, value(figure)])) as Record<(typeof NPU_FIGURES)[number], T>
+
+function npuTally(sample: ServerSample): NpuTally {
+  return Object.fromEntries((sample.npus ?? []).map((npu) => [npu.card, ofEach((figure) => { const value = npu[figure]; return value === null ? NOTHING : { sum: value, count: 1 } })]))
+}
+
+function mergeNpus(a: NpuTally, b: NpuTally): NpuTally {
+  const merged: Record<number, NpuTally[number]> = { ...a }
+  for (const [card, added] of Object.entries(b)) {
+    const known = merged[Number(card)]
+    merged[Number(card)] = known === undefined ? added : ofEach((figure) => addMeans(known[figure], added[figure]))
+  }
+  return merged
 }
 
 const EMPTY: Tally = {
   seconds: 0, requests: 0, failures: 0, inferences: 0, executions: 0, queueNanoseconds: 0, computeInputNanoseconds: 0, computeInferNanoseconds: 0, computeOutputNanoseconds: 0,
-  latency: {}, batchSizes: {}, cpuCores: { sum: 0, count: 0 }, residentBytes: null, pending: null,
+  latency: {}, batchSizes: {}, cpuCores: { sum: 0, count: 0 }, residentBytes: null, pending: null, npus: {},
 }
 
 /** Counts over all given samples, oldest first. */
@@ -89,7 +115,7 @@ export function tallyOf(samples: readonly ServerSample[], model: string): Tally 
       seconds: 1, latency, batchSizes, requests: sum((row) => row.success), failures: sum((row) => row.failure), inferences: sum((row) => row.inferences), executions: sum((row) => row.executions),
       queueNanoseconds: sum((row) => row.queueNanoseconds), computeInputNanoseconds: sum((row) => row.computeInputNanoseconds),
       computeInferNanoseconds: sum((row) => row.computeInferNanoseconds), computeOutputNanoseconds: sum((row) => row.computeOutputNanoseconds),
-      cpuCores: sample.processCpuCores === null ? EMPTY.cpuCores : { sum: sample.processCpuCores, count: 1 }, residentBytes: sample.processResidentBytes, pending: sum((row) => row.pending),
+      cpuCores: sample.processCpuCores === null ? EMPTY.cpuCores : { sum: sample.processCpuCores, count: 1 }, residentBytes: sample.processResidentBytes, pending: sum((row) => row.pending), npus: npuTally(sample),
     }
   }))
 }
@@ -111,6 +137,7 @@ export function mergeTallies(tallies: readonly Tally[]): Tally {
       cpuCores: { sum: merged.cpuCores.sum + tally.cpuCores.sum, count: merged.cpuCores.count + tally.cpuCores.count },
       residentBytes: tally.residentBytes === null ? merged.residentBytes : Math.max(merged.residentBytes ?? 0, tally.residentBytes),
       pending: tally.pending ?? merged.pending,
+      npus: mergeNpus(merged.npus, tally.npus),
     }
   }
   return merged
@@ -138,6 +165,7 @@ export function pointOf(tally: Tally, time: number): SeriesPoint {
     pending: tally.pending,
     cpuCores: tally.cpuCores.count > 0 ? tally.cpuCores.sum / tally.cpuCores.count : null,
     residentBytes: tally.residentBytes,
+    npus: Object.fromEntries(Object.entries(tally.npus).map(([card, means]) => [card, ofEach((figure) => (means[figure].count === 0 ? null : means[figure].sum / means[figure].count))])),
   }
 }
 

@@ -42,7 +42,7 @@ export default function MonitorPage() {
       <div className="npu-card npu-monitor-body" ref={body}>
         {view === null ? <Waiting /> : showsTable ? <SecondTable rows={view.rows} /> : <MonitorCharts view={view} />}
       </div>
-      <NpuPanel latest={view?.latest ?? null} />
+      <NpuPanel latest={view?.latest ?? null} view={showsTable ? null : view} />
     </div>
   )
 }

@@ -1,12 +1,13 @@
 /** What the Monitor page shows at one moment, computed once a second from the samples kept: pure, apart from the scales that hold. */
 import type { ServerSample } from '../../../server-core/contract/statistics.ts'
 import { HeldScale, type ValueScale } from '../../lib/chart-scale.ts'
-import { batchSizeBars, pointOf, sampleGaps, secondRows, seriesOf, stepSecondsFor, type SeriesPoint, type SpanCache } from '../../lib/sample-series.ts'
+import { batchSizeBars, pointOf, sampleGaps, secondRows, seriesOf, stepSecondsFor, type NpuFigures, type SeriesPoint, type SpanCache } from '../../lib/sample-series.ts'
 
 export type WindowSeconds = 60 | 300 | 900 | 3600
 export const WINDOWS: readonly WindowSeconds[] = [60, 300, 900, 3600]
 
 export const BYTES_PER_MEGABYTE = 2 ** 20
+export const BYTES_PER_GIGABYTE = 2 ** 30
 
 export interface MonitorScales {
   readonly latency: ValueScale
@@ -16,6 +17,11 @@ export interface MonitorScales {
   readonly pending: ValueScale
   readonly cpu: ValueScale
   readonly memory: ValueScale
+  readonly npuPercent: ValueScale
+  /** In GB. */
+  readonly npuMemory: ValueScale
+  readonly npuTemperature: ValueScale
+  readonly npuPower: ValueScale
 }
 
 export interface MonitorView {
@@ -54,6 +60,7 @@ export interface MonitorQuery {
 export class MonitorViewBuilder {
   readonly #scales = {
     latency: new HeldScale(10), throughput: new HeldScale(10), split: new HeldScale(10), errors: new HeldScale(2), pending: new HeldScale(4, { whole: true }), cpu: new HeldScale(1), memory: new HeldScale(200),
+    npuPercent: new HeldScale(100), npuMemory: new HeldScale(1), npuTemperature: new HeldScale(100), npuPower: new HeldScale(20),
   }
   #cache: SpanCache = new Map()
   #rowCache: SpanCache = new Map()
@@ -81,6 +88,10 @@ export class MonitorViewBuilder {
       errors: this.#scales.errors.next(most((point) => point.failuresPerSecond), end),
       pending: this.#scales.pending.next(most((point) => point.pending), end),
       cpu: this.#scales.cpu.next(most((point) => point.cpuCores), end),
+      npuPercent: this.#scales.npuPercent.next(100, end),
+      npuMemory: this.#scales.npuMemory.next(Math.max(0, ...(samples[samples.length - 1]?.npus ?? []).map((npu) => npu.memoryTotalBytes ?? npu.memoryUsedBytes ?? 0)) / BYTES_PER_GIGABYTE, end),
+      npuTemperature: this.#scales.npuTemperature.next(most((point) => mostOf(point, 'temperatureCelsius')), end),
+      npuPower: this.#scales.npuPower.next(most((point) => mostOf(point, 'powerWatts')), end),
       memory: this.#scales.memory.next(most((point) => point.residentBytes) / BYTES_PER_MEGABYTE, end),
     }
     const secondsPerPixel = Math.max(1, Math.floor(windowSeconds / query.plotWidth))
@@ -95,6 +106,11 @@ export class MonitorViewBuilder {
       models: [...new Set(samples.flatMap((sample) => sample.models.map((entry) => entry.model)))].sort(),
     }
   }
+}
+
+/** Of the cards; null: none reports it. */
+function mostOf(point: SeriesPoint, figure: keyof NpuFigures): number | null {
+  return Object.values(point.npus).reduce<number | null>((most, card) => (card[figure] === null ? most : Math.max(most ?? 0, card[figure])), null)
 }
 
 /** Mean time of a request inside the server: the sum of its parts; null: unknown. */

@@ -2,9 +2,11 @@
 import { useTranslation } from 'react-i18next'
 import { StatePill } from '../../components/state-pill.tsx'
 import { formatBytes, formatClock, formatDecimal, UNKNOWN } from '../../lib/format.ts'
+import { NpuCharts } from './npu-charts.tsx'
+import type { MonitorView } from './monitor-view.ts'
 import type { NpuSample, ServerSample } from '../../../server-core/contract/statistics.ts'
 
-export function NpuPanel({ latest }: { readonly latest: ServerSample | null }) {
+export function NpuPanel({ latest, view }: { readonly latest: ServerSample | null; readonly view: MonitorView | null }) {
   const { t } = useTranslation('monitor')
   const cards = latest?.npus ?? null
   return (
@@ -14,6 +16,7 @@ export function NpuPanel({ latest }: { readonly latest: ServerSample | null }) {
         {cards === null || cards.length === 0 ? <><b>{latest === null ? UNKNOWN : t('npu.none')}</b>{latest !== null && <span className="npu-secondary npu-cut">{t('npu.noneHint')}</span>}</> : <><span className="npu-quiet">{t('npu.count', { count: cards.length })}</span>{cards.some((card) => card.isSimulated) && <StatePill kind="simulated" isPlain />}<Stale sample={latest} /></>}
       </div>
       {cards === null || cards.length === 0 ? <CardRow card={null} /> : cards.map((card) => <CardRow key={card.card} card={card} />)}
+      {view !== null && cards !== null && cards.length > 0 && <NpuCharts view={view} />}
     </section>
   )
 }
