@@ -15,6 +15,7 @@ import type { InferenceServer } from './inference-server.ts'
 import { ASSETS_DIRECTORY, PROTO_DIRECTORY, RENDERER_DIRECTORY } from './installed-paths.ts'
 import { LogHub, type Logger } from './logger.ts'
 import { isLoopback } from './loopback.ts'
+import { omReader } from './model-config/om-passport.ts'
 import { CANN_LIBRARIES, NPU_BACKENDS, type ServerOptions } from './options.ts'
 import { findPortOwner } from './port-owner.ts'
 import { ServerError, toServerError } from './server-error.ts'
@@ -131,6 +132,7 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
         dataDirectory: options.dataDirectory === '' ? join(homedir(), '.local', 'share', 'npu-console') : options.dataDirectory,
         assetsDirectory: ASSETS_DIRECTORY, backends: registry.names, isAutoCompleteOff: options.disableAutoCompleteConfig,
         devices, simulation, restart: hooks.restart ?? null,
+        readOm: omReader({ cannLibraryDirectory: simulated?.cann.libraryDirectory ?? options.backendConfig['npu_om']?.[CANN_LIBRARIES] ?? '' }),
         announceLink: hooks.announceLink ?? ((url) => { log.info(`Open the console at ${url}`) }),
       }))
     }

@@ -2,6 +2,7 @@ import { chmod, readFile, readdir, stat, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { addModel } from '../testing/onnx-fixture.ts'
+import { SimulatedOm } from '../testing/simulated-om.ts'
 import { identityConfig, TemporaryRepository } from '../testing/temporary-repository.ts'
 import { configCommand } from './config-command.ts'
 
@@ -140,9 +141,17 @@ describe('npu-console config generate', () => {
     expect((await run(['generate', join(repository.path, 'add.onnx')])).code).toBe(2)
     expect((await run(['generate', join(repository.path, 'add.onnx'), '--backend=what'])).code).toBe(2)
     expect((await run(['generate', '--backend=python'])).code).toBe(2)
-    const compiled = await run(['generate', join(repository.path, 'x.om'), '--backend=npu_om'])
-    expect(compiled.code).toBe(1)
-    expect(compiled.error).toContain('no ACL loader')
+    expect(await run(['generate', join(repository.path, 'x.om'), '--backend=npu_om'])).toMatchObject({ code: 1, error: expect.stringContaining('is not an .om file') as string })
+    expect(await run(['generate', join(repository.path, 'x.om'), '--backend=npu_om', '--npu=off'])).toMatchObject({ code: 1, error: expect.stringContaining("--npu is auto or simulated here, not 'off'") as string })
+    expect((await run(['generate', join(repository.path, 'x.om'), '--backend=npu_om', '--npu=simulated', '--cann-set-env=auto'])).error).toContain('brings its own CANN')
+  })
+
+  it('asks CANN about an .om file', async () => {
+    await using simulated = await SimulatedOm.start()
+    const path = await simulated.compile('add', addModel(3), ['--input_shape=A:-1,3;B:-1,3', '--dynamic_batch_size=1,2'])
+    expect(await run(['generate', path, '--backend=npu_om', '--npu=simulated'], process.env)).toMatchObject({ code: 0, error: '', out: expect.stringContaining('max_batch_size: 2') as string })
+    await using repository = await TemporaryRepository.create({ 'm/1/model.om': await readFile(path), 'm/config.pbtxt': 'backend: "npu_om"\nmax_batch_size: 3\n' })
+    expect((await run(['check', repository.path])).out).not.toContain('om-batch-over-gears')
   })
 })
 

@@ -9,6 +9,7 @@ import { formatConfig } from '../model-config/format-config.ts'
 import { GENERATOR_BACKENDS, generateConfigFromFile } from '../model-config/generate-from-file.ts'
 import { toServerError } from '../server-error.ts'
 import type { ServerError } from '../server-error.ts'
+import { CANN_FLAGS_USAGE, withOmReader } from './cann-flags.ts'
 import { diffConfigs, explainConfig } from './config-explain.ts'
 import type { ConfigLanguage } from './config-explain.ts'
 import { contextOf, findConfigTargets, isReadable, writeTarget } from './config-targets.ts'
@@ -18,8 +19,8 @@ export const CONFIG_COMMAND_USAGE = `  config check [--json] [--syntax-only] [--
            say what is wrong with configs, and what repairs them
   config format [--check] PATH...
            indent and space configs; comments and order stay
-  config generate MODEL_FILE --backend NAME
-           print a config for a model file (backends: ${Object.keys(GENERATOR_BACKENDS).join(', ')})
+  config generate MODEL_FILE --backend NAME ${CANN_FLAGS_USAGE}
+           print a config for a model file (backends: ${Object.keys(GENERATOR_BACKENDS).join(', ')}); CANN is asked about an .om file
   config explain PATH...
            say what each field means and what the server adds
   config diff PATH [OTHER]
@@ -46,7 +47,7 @@ export async function configCommand(args: readonly string[], environment: NodeJS
   try {
     if (command === undefined) throw new UsageError(verb === undefined ? 'expected check, format, generate, explain or diff' : `unknown command 'config ${verb}'`)
     const { values, positionals } = parse(rest, command.options)
-    return await command.run({ values, positionals, language: languageOf(values['language'], environment), ...output })
+    return await command.run({ values, positionals, language: languageOf(values['language'], environment), environment, ...output })
   } catch (error) {
     if (error instanceof UsageError) {
       output.printError(`npu-console config: ${error.message}\n${CONFIG_COMMAND_USAGE}`)
@@ -63,6 +64,7 @@ interface Call extends CommandOutput {
   readonly values: Readonly<Record<string, string | boolean | undefined>>
   readonly positionals: readonly string[]
   readonly language: ConfigLanguage
+  readonly environment: NodeJS.ProcessEnv
 }
 
 interface Verb {
@@ -73,7 +75,7 @@ interface Verb {
 const VERBS: Readonly<Record<string, Verb>> = {
   check: { options: { json: { type: 'boolean' }, 'syntax-only': { type: 'boolean' }, fix: { type: 'boolean' }, 'disable-auto-complete-config': { type: 'boolean' } }, run: check },
   format: { options: { check: { type: 'boolean' } }, run: format },
-  generate: { options: { backend: { type: 'string' } }, run: generate },
+  generate: { options: { backend: { type: 'string' }, npu: { type: 'string' }, 'cann-set-env': { type: 'string' } }, run: generate },
   explain: { options: {}, run: explain },
   diff: { options: {}, run: diff },
 }
@@ -192,13 +194,19 @@ async function format(call: Call): Promise<number> {
   return isCheck && unformatted > 0 ? 1 : 0
 }
 
-async function generate({ values, positionals, print }: Call): Promise<number> {
+function textOf(value: string | boolean | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+async function generate({ values, positionals, environment, print }: Call): Promise<number> {
   const [file] = positionals
   const backend = values['backend']
   if (file === undefined || positionals.length > 1) throw new UsageError('generate takes one MODEL_FILE')
   if (typeof backend !== 'string') throw new UsageError(`generate needs --backend NAME: ${Object.keys(GENERATOR_BACKENDS).join(', ')}`)
   if (!Object.hasOwn(GENERATOR_BACKENDS, backend)) throw new UsageError(`no config can be made for the backend '${backend}': ${Object.keys(GENERATOR_BACKENDS).join(', ')}`)
-  print((await generateConfigFromFile(file, backend)).replace(/\n$/, ''))
+  const [npu, cannSetEnv] = [textOf(values['npu']), textOf(values['cann-set-env'])]
+  const text = await withOmReader({ npu, cannSetEnv }, environment, (readOm) => generateConfigFromFile(file, backend, { readOm }))
+  print(text.replace(/\n$/, ''))
   return 0
 }
 

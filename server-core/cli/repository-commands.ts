@@ -10,12 +10,14 @@ import { planImport } from '../model-repository/import-plan.ts'
 import { createImportedModel, reviewModelImport } from '../model-repository/model-import.ts'
 import { createSampleRepository } from '../model-repository/sample-repository.ts'
 import { ServerError } from '../server-error.ts'
+import { CANN_FLAGS_USAGE, withOmReader } from './cann-flags.ts'
 import { HelpRequested } from './parse-arguments.ts'
 import { userDataDirectory } from './user-data-directory.ts'
 
 export const REPOSITORY_COMMANDS_USAGE = `  sample-repository [--data-directory=DIR]
            make the sample repository in the user's data folder (once) and print its path
   import FILE... --model-repository=DIR [--name=NAME] [--version=next|N] [--backend=NAME] [--link]
+           ${CANN_FLAGS_USAGE}
            put a model (.onnx, .om, model.py and the files that belong to it, or a folder with one) into a repository with a config.pbtxt
            made from it, and print the config; with --version add it to an existing model
 `
@@ -37,7 +39,7 @@ export interface ImportSurroundings {
 }
 
 const QUIET: ImportSurroundings = { signal: new AbortController().signal, showProgress: null }
-const IMPORT_VALUES = ['model-repository', 'name', 'model-name', 'version', 'backend'] as const
+const IMPORT_VALUES = ['model-repository', 'name', 'model-name', 'version', 'backend', 'npu', 'cann-set-env'] as const
 
 /** @throws ServerError */
 export async function importCommand(args: readonly string[], print: Print, { signal, showProgress }: ImportSurroundings = QUIET): Promise<void> {
@@ -51,19 +53,22 @@ export async function importCommand(args: readonly string[], print: Print, { sig
   }))
   const plan = await planImport(positionals.map((path) => resolve(path)))
   const backend = values.backend ?? null
-  const review = await reviewModelImport(plan, { repositoryPath, existingNames, backends: backendNames(new LogHub()) }, backend)
-  const modelName = values.name ?? values['model-name'] ?? (values.version === undefined ? review.modelName : review.existingModel?.name ?? review.modelName)
   const version = versionArgument(values.version)
-  const isNew = version === null || !existingNames.includes(modelName)
-  if (version !== null && isNew && version !== 'next' && version !== 1) {
-    throw new ServerError('NOT_FOUND', `there is no model '${modelName}' in '${repositoryPath}' that could get a version ${version}: a new model starts with version 1`)
-  }
-  const created = await createImportedModel(plan, {
-    repositoryPath, modelName, backend, signal, version: isNew ? null : version, mode: switches.has('link') ? 'link' : 'copy',
-    onProgress: showProgress === null ? () => {} : progressLine(showProgress),
-  }).finally(() => showProgress?.(''))
+  const { review, created, isNew } = await withOmReader({ npu: values.npu, cannSetEnv: values['cann-set-env'] }, process.env, async (readOm) => {
+    const review = await reviewModelImport(plan, { repositoryPath, existingNames, backends: backendNames(new LogHub()), readOm }, backend)
+    const modelName = values.name ?? values['model-name'] ?? (values.version === undefined ? review.modelName : review.existingModel?.name ?? review.modelName)
+    const isNew = version === null || !existingNames.includes(modelName)
+    if (version !== null && isNew && version !== 'next' && version !== 1) {
+      throw new ServerError('NOT_FOUND', `there is no model '${modelName}' in '${repositoryPath}' that could get a version ${version}: a new model starts with version 1`)
+    }
+    const created = await createImportedModel(plan, {
+      repositoryPath, modelName, backend, readOm, signal, version: isNew ? null : version, mode: switches.has('link') ? 'link' : 'copy',
+      onProgress: showProgress === null ? () => {} : progressLine(showProgress),
+    }).finally(() => showProgress?.(''))
+    return { review, created, isNew }
+  })
   const notes = [
-    `model '${modelName}' version ${created.version} is in ${created.path} (${METHOD_WORDS[created.method]}: ${review.files.map(({ path }) => path).join(', ')})`,
+    `model '${created.modelName}' version ${created.version} is in ${created.path} (${METHOD_WORDS[created.method]}: ${review.files.map(({ path }) => path).join(', ')})`,
     ...(switches.has('link') && created.method === 'copy' ? ['the file could not be linked (another file system, or no permission): it was copied'] : []),
     ...(review.leftOut.length === 0 ? [] : [`not taken, because the model does not ask for it: ${review.leftOut.join(', ')}`]),
     ...(isNew && review.signature !== 'complete' ? [`the tensors are not ${review.signature === 'names' ? 'described beyond their names' : 'known'}${review.signatureReason === null ? '' : ` (${review.signatureReason})`}: fill them in in config.pbtxt`] : []),

@@ -59,6 +59,16 @@ export interface FileSignature {
   readonly outputs: readonly FileTensor[]
 }
 
+/** What CANN says of an .om file, in the form that a config is judged against. */
+export interface OmFile extends FileSignature {
+  /** `dynamic`: runs with any shape. */
+  readonly graph: 'static' | 'gears' | 'dynamic'
+  /** Shapes that the file was compiled for; empty unless `graph` is `gears`. */
+  readonly gears: readonly { readonly text: string; readonly inputs: readonly (readonly number[])[] }[]
+  /** Batch sizes of the gears, ascending; null: the batch is no part of them. */
+  readonly batchSizes: readonly number[] | null
+}
+
 export interface ConfigContextVersion {
   readonly version: number
   /** Names directly in the version directory. */
@@ -67,6 +77,8 @@ export interface ConfigContextVersion {
   readonly signature: FileSignature | null
   /** The file that `signature` describes; absent: not said. */
   readonly signatureFile?: string
+  /** Of the .om file, where CANN is there to ask; absent: there is none, or it is not known. */
+  readonly om?: OmFile
 }
 
 export interface MachineContext {

@@ -9,6 +9,8 @@ import type { ModelDirectory, VersionDirectory } from '../model-repository/model
 import { completeFromSignature, DEFAULT_MAX_BATCH_SIZE } from './auto-complete.ts'
 import { firstInNameOrder, inferBackend } from './infer-backend.ts'
 import { normalizeModelConfig } from './normalize.ts'
+import { omFile } from './om-config.ts'
+import type { OmReader } from './om-passport.ts'
 import { readOnnxSignature } from './onnx-signature.ts'
 import type { OnnxTensor } from './onnx-signature.ts'
 import { emptyModelConfig, readModelConfig } from './read-config.ts'
@@ -20,6 +22,8 @@ export interface ConfigContextOptions {
   readonly machine?: MachineContext | null
   readonly backends?: readonly string[] | null
   readonly isAutoCompleteOff?: boolean
+  /** Asks CANN what an .om file is. Absent: such files are not looked into. */
+  readonly readOm?: OmReader
 }
 
 /** Files of the model directory beyond which nothing more is listed; a config names a handful. */
@@ -42,7 +46,7 @@ export async function readConfigContext(modelDirectory: string, options: ConfigC
   const config = await readConfigOrEmpty(directory)
   return {
     modelName,
-    versions: await Promise.all(directory.versions.map(async (version) => readVersion(version, config))),
+    versions: await Promise.all(directory.versions.map(async (version) => readVersion(version, config, options.readOm))),
     models: await readModels(repositoryPath, modelName),
     files: await readOtherFiles(directory),
     machine: options.machine ?? null,
@@ -56,8 +60,9 @@ export function thisMachine(): MachineContext {
   return { cpuCount: availableParallelism(), gpuCount: 0, npus: null }
 }
 
-async function readVersion(version: VersionDirectory, config: ModelConfig): Promise<ConfigContextVersion> {
+async function readVersion(version: VersionDirectory, config: ModelConfig, readOm: OmReader | undefined): Promise<ConfigContextVersion> {
   return {
+    ...await readOmFile(version, config, readOm),
     version: version.version,
     files: version.entries.map((entry) => entry.name),
     ...await readSignature(version, config),
@@ -77,6 +82,17 @@ async function readSignature(version: VersionDirectory, config: ModelConfig): Pr
     return { signature: { inputs: inputs.map(fileTensor), outputs: outputs.map(fileTensor) }, signatureFile: wanted }
   } catch {
     return { signature: null } // a broken model file is the loader's to report, not the config's
+  }
+}
+
+async function readOmFile(version: VersionDirectory, config: ModelConfig, readOm: OmReader | undefined): Promise<Pick<ConfigContextVersion, 'om'>> {
+  const names = version.entries.map((entry) => entry.name).filter((name) => name.endsWith('.om'))
+  const wanted = [config.default_model_filename, 'model.om'].find((name) => names.includes(name)) ?? (names.length === 1 ? names[0] : undefined)
+  if (wanted === undefined || readOm === undefined) return {}
+  try {
+    return { om: omFile(await readOm(join(version.path, wanted))) }
+  } catch {
+    return {} // no CANN, or a broken file: the loader's to report, not the config's
   }
 }
 

@@ -1,10 +1,13 @@
-/** A config.pbtxt for a model file, without the runtime that will serve it. */
+/** A config.pbtxt for a model file. Only an .om file needs a runtime for that: CANN, in a process of its own. */
 import { basename, dirname, extname } from 'node:path'
 import type { DataTypeConfigName } from '../contract/inference.ts'
 import type { ModelConfig, ModelInput, ModelOutput } from '../contract/model-config.ts'
 import { ServerError } from '../server-error.ts'
 import { emptyDynamicBatching } from './auto-complete.ts'
 import { generateOnnxConfig, printNewConfig } from './generate-config.ts'
+import { generateOmConfig } from './om-config.ts'
+import { omReader } from './om-passport.ts'
+import type { OmReader } from './om-passport.ts'
 import { readOnnxSignature } from './onnx-signature.ts'
 import { readPythonSignature } from './python-signature.ts'
 import type { PythonSignature, PythonSignatureOptions } from './python-signature.ts'
@@ -18,26 +21,28 @@ export const GENERATOR_BACKENDS: Readonly<Record<string, { readonly extension: s
   python: { extension: '.py', filename: 'model.py' },
 }
 
+export interface GenerateFromFileOptions extends PythonSignatureOptions {
+  /** Default: asks the CANN that this process's environment leads to. */
+  readonly readOm?: OmReader
+}
+
 /**
  * @param path the model file; where it lies in a version folder under another name than the backend looks for, the config names it
- * @throws ServerError UNSUPPORTED for a file or backend that cannot be described here, INVALID_ARG for one that does not fit or is broken
+ * @throws ServerError UNSUPPORTED for a file or backend that cannot be described here (an .om file without CANN), INVALID_ARG for one that does not fit or is broken
  */
-export async function generateConfigFromFile(path: string, backend: string, options: PythonSignatureOptions = {}): Promise<string> {
+export async function generateConfigFromFile(path: string, backend: string, options: GenerateFromFileOptions = {}): Promise<string> {
   const target = Object.hasOwn(GENERATOR_BACKENDS, backend) ? GENERATOR_BACKENDS[backend] : undefined
   if (target === undefined) {
     throw new ServerError('UNSUPPORTED', `No config can be made for the backend '${backend}'. Possible: ${Object.keys(GENERATOR_BACKENDS).join(', ')}.`)
   }
   const extension = extname(path).toLowerCase()
-  if (extension === '.om') {
-    throw new ServerError('UNSUPPORTED', `'${path}' is compiled for an Ascend chip: only the Ascend runtime (ACL) can say which tensors it has, and no ACL loader is there to ask. `
-      + 'Generate the config from the ONNX file that it was compiled from, or write it by hand.')
-  }
   if (extension !== target.extension) {
     throw new ServerError('INVALID_ARG', `The backend '${backend}' takes ${target.extension} files, and '${basename(path)}' is none.`)
   }
   const filename = basename(path)
   const isInVersion = /^\d+$/.test(basename(dirname(path)))
   const defaultModelFilename = isInVersion && filename !== target.filename ? filename : ''
+  if (backend === 'npu_om') return generateOmConfig(await (options.readOm ?? omReader())(path), path, defaultModelFilename)
   if (backend === 'python') return generatePythonConfig(await readPythonSignature(path, options), path, defaultModelFilename)
   const signature = await readOnnxSignature(path)
   const unserved = [...signature.inputs, ...signature.outputs].find(({ datatype }) => datatype === null)

@@ -1,8 +1,11 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import type { OmReader } from '../model-config/om-passport.ts'
 import { readModelConfig } from '../model-config/read-config.ts'
+import { addModel } from '../testing/onnx-fixture.ts'
 import { ImportFolder, OM_FILE, ONNX_FILE, onnxWithExternalData, PYTHON_FILE } from '../testing/import-fixture.ts'
+import { SimulatedOm } from '../testing/simulated-om.ts'
 import { TRANSFER_SYSTEM } from './file-transfer.ts'
 import type { TransferSystem } from './file-transfer.ts'
 import { planImport } from './import-plan.ts'
@@ -11,8 +14,8 @@ import type { CreateOptions } from './model-import.ts'
 
 const NO_REFLINK: TransferSystem = { ...TRANSFER_SYSTEM, reflink: () => Promise.reject(Object.assign(new Error(), { code: 'ENOTSUP' })) }
 
-async function review(folder: ImportFolder, names: readonly string[], options: { existingNames?: string[]; backends?: string[]; backend?: string } = {}) {
-  const destination = { repositoryPath: folder.repository, existingNames: options.existingNames ?? readdirSync(folder.repository), backends: options.backends ?? ['onnxruntime'] }
+async function review(folder: ImportFolder, names: readonly string[], options: { existingNames?: string[]; backends?: string[]; backend?: string; readOm?: OmReader } = {}) {
+  const destination = { repositoryPath: folder.repository, existingNames: options.existingNames ?? readdirSync(folder.repository), backends: options.backends ?? ['onnxruntime'], ...(options.readOm === undefined ? {} : { readOm: options.readOm }) }
   return reviewModelImport(await planImport(names.map((name) => join(folder.root, name))), destination, options.backend ?? null)
 }
 
@@ -80,6 +83,18 @@ dynamic_batching { }
     const reviewed = await review(folder, ['det.om'])
     expect(reviewed).toMatchObject({ kind: 'om', modelName: 'det', backend: 'npu_om', backends: [{ name: 'npu_om', isHere: false }], signature: 'unknown', inputs: [], outputs: [] })
     expect(readModelConfig(reviewed.configText, '')).toMatchObject({ backend: 'npu_om', max_batch_size: 0, input: [], output: [] })
+  })
+
+  test('has CANN describe an .om file where it can, and says why it cannot', async () => {
+    await using simulated = await SimulatedOm.start()
+    using folder = new ImportFolder()
+    const path = await simulated.compile('add', addModel(3), ['--input_shape=A:-1,3;B:-1,3', '--dynamic_batch_size=1,4'])
+    folder.write({ 'add.om': readFileSync(path), 'det.om': OM_FILE })
+    expect(await review(folder, ['add.om'], { readOm: simulated.readOm })).toMatchObject({
+      kind: 'om', signature: 'complete', signatureReason: null, inputs: [{ name: 'A', datatype: 'FP32', shape: [3] }, { name: 'B' }], outputs: [{ name: 'SUM' }],
+      configText: expect.stringContaining('max_batch_size: 4') as string,
+    })
+    expect(await review(folder, ['det.om'], { readOm: simulated.readOm })).toMatchObject({ signature: 'unknown', inputs: [], signatureReason: expect.stringContaining('det.om') as string })
   })
 
   test('asks a model.py for its tensors', async () => {

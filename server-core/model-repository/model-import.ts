@@ -11,12 +11,15 @@ import type { ModelConfig } from '../contract/model-config.ts'
 import { applyEdits, removeField } from '../model-config/config-edit.ts'
 import { generateOnnxConfig } from '../model-config/generate-config.ts'
 import { GENERATOR_BACKENDS, generatePythonConfig } from '../model-config/generate-from-file.ts'
+import { generateOmConfig } from '../model-config/om-config.ts'
+import { omReader } from '../model-config/om-passport.ts'
+import type { OmReader } from '../model-config/om-passport.ts'
 import { inferBackend } from '../model-config/infer-backend.ts'
 import type { OnnxTensor } from '../model-config/onnx-signature.ts'
 import { parsePbtxt } from '../model-config/pbtxt-parser.ts'
 import { PythonModelError, readPythonSignature } from '../model-config/python-signature.ts'
 import { readModelConfig } from '../model-config/read-config.ts'
-import { ServerError } from '../server-error.ts'
+import { ServerError, toServerError } from '../server-error.ts'
 import { throwIfCancelled, transferError, transferFile, TRANSFER_SYSTEM } from './file-transfer.ts'
 import type { TransferMethod, TransferMode, TransferSystem } from './file-transfer.ts'
 import { checkModelName, cleanModelName, freeModelName, shorten } from './import-names.ts'
@@ -46,6 +49,8 @@ export interface ImportDestination {
   readonly existingNames: readonly string[]
   /** Backends that this server has. */
   readonly backends: readonly string[]
+  /** Default: asks the CANN that this process's environment leads to. */
+  readonly readOm?: OmReader
 }
 
 /**
@@ -53,7 +58,7 @@ export interface ImportDestination {
  * @throws ServerError INVALID_ARG for a backend that does not take such files, or a config or model that cannot be read
  */
 export async function reviewModelImport(plan: ImportPlan, destination: ImportDestination, backend: string | null = null): Promise<ModelImportReview> {
-  const config = await proposeConfig(plan, backend)
+  const config = await proposeConfig(plan, backend, destination.readOm)
   const written = readModelConfig(config.text, 'config.pbtxt')
   const baseName = cleanModelName(written.name === '' ? withoutExtension(plan) : written.name)
   const onnx = plan.onnx
@@ -108,7 +113,7 @@ function configTensor(tensor: { readonly name: string; readonly data_type: strin
   return { name: tensor.name, datatype: tensor.data_type.replace(/^TYPE_/, ''), shape: tensor.dims }
 }
 
-async function proposeConfig(plan: ImportPlan, chosen: string | null): Promise<ConfigProposal> {
+async function proposeConfig(plan: ImportPlan, chosen: string | null, readOm: OmReader | undefined): Promise<ConfigProposal> {
   if (plan.config !== null) {
     const { text, path } = plan.config
     const entries = plan.files.filter(({ target }) => !target.includes('/') || plan.layout === 'modelFolder').map(({ target }) => ({ name: target.split('/').at(-1) ?? '', isDirectory: false }))
@@ -119,7 +124,7 @@ async function proposeConfig(plan: ImportPlan, chosen: string | null): Promise<C
   if (!BACKENDS[plan.kind].includes(backend)) {
     throw new ServerError('INVALID_ARG', `The backend '${backend}' does not take '${shorten(plan.fileName)}'. Possible: ${BACKENDS[plan.kind].join(', ')}.`)
   }
-  const { text, signature, reason } = await generated(plan, backend)
+  const { text, signature, reason } = await generated(plan, backend, readOm)
   return { backend, text: `# Made from ${printable(plan.fileName)}\n${text}`, signature, reason, isGenerated: true }
 }
 
@@ -133,9 +138,9 @@ function readOwnConfig(folderName: string, text: string, path: string): ModelCon
   }
 }
 
-async function generated(plan: ImportPlan, backend: string): Promise<{ text: string; signature: ModelImportReview['signature']; reason: string | null }> {
+async function generated(plan: ImportPlan, backend: string, readOm: OmReader = omReader()): Promise<{ text: string; signature: ModelImportReview['signature']; reason: string | null }> {
   if (plan.onnx !== null) return { text: generateOnnxConfig(plan.onnx, { backend, defaultModelFilename: unusualFileName(plan) }), signature: 'complete', reason: null }
-  if (plan.kind === 'om') return { text: skeleton(backend, unusualFileName(plan)), signature: 'unknown', reason: null }
+  if (plan.kind === 'om') return omConfig(plan, backend, readOm)
   try {
     const signature = await readPythonSignature(plan.modelFile)
     const { declared, namesInCode, reason } = signature
@@ -146,6 +151,15 @@ async function generated(plan: ImportPlan, backend: string): Promise<{ text: str
     // Files and modules that the model wants may be on the machine that serves it: only what no Python can import is refused.
     if (!(error instanceof ServerError && error.cause instanceof PythonModelError) || error.cause.isSyntaxError || error.cause.message.includes("no attribute 'TritonPythonModel'")) throw error
     return { text: skeleton(backend, unusualFileName(plan)), signature: 'unknown', reason: error.cause.message }
+  }
+}
+
+/** Without CANN, or with one that cannot read the file, nothing is known: the machine that will serve it may do better. */
+async function omConfig(plan: ImportPlan, backend: string, readOm: OmReader): ReturnType<typeof generated> {
+  try {
+    return { text: generateOmConfig(await readOm(plan.modelFile), plan.fileName, unusualFileName(plan)), signature: 'complete', reason: null }
+  } catch (error) {
+    return { text: skeleton(backend, unusualFileName(plan)), signature: 'unknown', reason: toServerError(error).message }
   }
 }
 
@@ -182,6 +196,8 @@ export interface CreateOptions {
   readonly version: number | 'next' | null
   /** null: the usual one. Of no matter for a further version, which keeps the model's config. */
   readonly backend: string | null
+  /** As for the review. */
+  readonly readOm?: OmReader
   readonly mode: TransferMode
   readonly signal: AbortSignal
   readonly onProgress: (bytesDone: number, bytesTotal: number) => void
@@ -231,8 +247,8 @@ export async function createImportedModel(plan: ImportPlan, options: CreateOptio
 }
 
 /** The text of the review; a `name` in a config that came along has to be that of the folder, so it goes where it is another. */
-async function configFor(plan: ImportPlan, { backend, modelName }: CreateOptions): Promise<string> {
-  const { text } = await proposeConfig(plan, backend)
+async function configFor(plan: ImportPlan, { backend, modelName, readOm }: CreateOptions): Promise<string> {
+  const { text } = await proposeConfig(plan, backend, readOm)
   const { name } = readModelConfig(text, 'config.pbtxt')
   return name === '' || name === modelName ? text : applyEdits(text, removeField(parsePbtxt(text).tree, ['name']))
 }

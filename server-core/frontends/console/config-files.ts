@@ -5,6 +5,7 @@ import type { MachineContext } from '../../contract/config-language.ts'
 import type { DevicesReport } from '../../contract/devices.ts'
 import type { InferenceServer } from '../../inference-server.ts'
 import { readConfigContext, thisMachine } from '../../model-config/config-context.ts'
+import type { OmReader } from '../../model-config/om-passport.ts'
 import { printModelConfig } from '../../model-config/print-config.ts'
 import { CONFIG_FILE_NAME, readConfigFile, writeConfigFile } from '../../model-repository/config-file.ts'
 import { configHistory, configHistoryText, rememberConfigSave } from '../../model-repository/config-history.ts'
@@ -18,16 +19,20 @@ export interface ConfigFilesContext {
   readonly dataDirectory: string
   readonly backends: readonly string[]
   readonly isAutoCompleteOff?: boolean
+  /** Asks CANN what an .om file is. Absent: such files are not looked into. */
+  readonly readOm?: OmReader
   /** The cards that a config can name. */
   readonly devices: Pick<DevicesView, 'report'>
   readonly now: () => number
 }
 
-export async function openConfig({ server, backends, devices, isAutoCompleteOff = false }: ConfigFilesContext, name: string): Promise<ConfigFile> {
+export async function openConfig({ server, backends, devices, isAutoCompleteOff = false, readOm }: ConfigFilesContext, name: string): Promise<ConfigFile> {
   const directory = server.modelDirectory(name)
   const path = join(directory, CONFIG_FILE_NAME)
   const [{ text, hash }, context] = await Promise.all([
-    readConfigFile(path), readConfigContext(directory, { repositoryPath: repositoryOf(server, name), machine: machineWithCards(devices.report()), backends, isAutoCompleteOff }),
+    readConfigFile(path), readConfigContext(directory, {
+      repositoryPath: repositoryOf(server, name), machine: machineWithCards(devices.report()), backends, isAutoCompleteOff, ...(readOm === undefined ? {} : { readOm }),
+    }),
   ])
   return { path, text, hash, context }
 }

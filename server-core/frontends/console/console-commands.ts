@@ -6,6 +6,8 @@ import type { InferenceServer } from '../../inference-server.ts'
 import type { LogHub } from '../../logger.ts'
 import type { NpuSimulation } from '../../simulated-npu/npu-simulation.ts'
 import type { DevicesView } from '../../telemetry/devices.ts'
+import { omReader } from '../../model-config/om-passport.ts'
+import type { OmReader } from '../../model-config/om-passport.ts'
 import { printModelConfig } from '../../model-config/print-config.ts'
 import { createSampleRepository } from '../../model-repository/sample-repository.ts'
 import { ServerError } from '../../server-error.ts'
@@ -39,6 +41,8 @@ export interface ConsoleCommandContext {
   readonly restart: RestartServer | null
   /** The server runs with `--disable-auto-complete-config`. */
   readonly isAutoCompleteOff?: boolean
+  /** Asks the CANN of this server. Default: the one that this process's environment leads to. */
+  readonly readOm?: OmReader
 }
 
 /** The window that sent a command. */
@@ -61,6 +65,7 @@ export function consoleCommandHandlers(context: ConsoleCommandContext): ConsoleC
   const { server, status, logs, devices } = context
   const configs: ConfigFilesContext = {
     server, dataDirectory: context.dataDirectory, backends: context.backends, isAutoCompleteOff: context.isAutoCompleteOff === true, devices, now: Date.now,
+    readOm: context.readOm ?? omReader(),
   }
   const imports = new ModelImports(context)
   return {

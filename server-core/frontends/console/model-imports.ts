@@ -10,6 +10,8 @@ import type { CommandResult, ModelImportReview, ModelImportSource, ModelImportTa
 import type { InferenceServer } from '../../inference-server.ts'
 import type { LogHub } from '../../logger.ts'
 import { makeDirectory } from '../../make-directory.ts'
+import { omReader } from '../../model-config/om-passport.ts'
+import type { OmReader } from '../../model-config/om-passport.ts'
 import { throwIfCancelled, transferError } from '../../model-repository/file-transfer.ts'
 import { planImport } from '../../model-repository/import-plan.ts'
 import type { ImportPlan } from '../../model-repository/import-plan.ts'
@@ -24,6 +26,8 @@ export interface ModelImportsContext {
   readonly dataDirectory: string
   readonly backends: readonly string[]
   readonly logs: LogHub
+  /** Asks the CANN of this server. Default: the one that this process's environment leads to. */
+  readonly readOm?: OmReader
 }
 
 interface UploadedFile {
@@ -136,21 +140,21 @@ export class ModelImports {
   async review(importId: string, backend: string | null): Promise<ModelImportReview> {
     const one = this.#find(importId)
     return this.#next(one, async () => {
-      const { server, backends } = this.#context
-      const destination = { repositoryPath: server.repositoryPaths[0] ?? null, existingNames: server.modelSummaries().map((model) => model.name), backends }
+      const { server, backends, readOm = omReader() } = this.#context
+      const destination = { repositoryPath: server.repositoryPaths[0] ?? null, existingNames: server.modelSummaries().map((model) => model.name), backends, readOm }
       return { ...await reviewModelImport(await plan(one), destination, backend), isLocal: one.folder === null }
     })
   }
 
   async create(caller: ConsoleCaller, target: ModelImportTarget): Promise<CommandResult<'import.create'>> {
     const one = this.#find(target.importId)
-    const { server } = this.#context
+    const { server, readOm = omReader() } = this.#context
     const created = await this.#next(one, async () => {
       const repositoryPath = server.repositoryPaths[0]
       if (repositoryPath === undefined) throw new ServerError('UNAVAILABLE', 'no model repository is open: open a folder or the sample repository first')
       let told = 0
       return createImportedModel(await plan(one), {
-        repositoryPath, modelName: target.modelName, version: target.asVersion ? 'next' : null, backend: target.backend, signal: one.cancel.signal,
+        repositoryPath, modelName: target.modelName, version: target.asVersion ? 'next' : null, backend: target.backend, readOm, signal: one.cancel.signal,
         mode: one.folder !== null ? 'move' : target.link ? 'link' : 'copy',
         onProgress: (bytesDone, bytesTotal) => {
           const now = Date.now()

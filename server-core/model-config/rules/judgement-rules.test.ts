@@ -445,6 +445,27 @@ const gears = (dims: string, shape = 'x:-1,3,8', type = '1'): string =>
   GEAR_IO + parameter('graph.ge.inputShape', shape) + parameter('graph.ge.dynamicDims', dims) + parameter('graph.ge.dynamicNodeType', type)
 const GOOD_GEARS = gears('1;2;3;4')
 
+const om = (batchSizes: readonly number[] | null, shape: readonly number[], shapes: readonly (readonly number[])[]): Partial<ConfigContext> => ({
+  modelName: 'm', files: { 'config.pbtxt': 1 },
+  versions: [{
+    version: 1, files: ['model.om'], signature: null,
+    om: { graph: shapes.length === 0 ? 'static' : 'gears', batchSizes, gears: shapes.map((dims) => ({ text: dims.join('x'), inputs: [dims] })), inputs: [tensor('x', shape)], outputs: [tensor('y', [shape[0] ?? 1, 2])] },
+  }],
+})
+const omText = (batch: number, dims: string, name = 'x', type = 'TYPE_FP32'): string =>
+  `backend: "npu_om"\nmax_batch_size: ${batch}\ninput { name: "${name}" data_type: ${type} dims: [ ${dims} ] }\noutput { name: "y" data_type: TYPE_FP32 dims: [ 2 ] }\n`
+const BATCH_GEARS = om([1, 4], [-1, 8], [[1, 8], [4, 8]])
+const SIZE_GEARS = om([1], [-1, -1], [[1, 16], [1, 32]])
+
+const OM_FILES: readonly Case[] = [
+  { code: 'om-tensor-not-in-model', severity: 'error', context: BATCH_GEARS, text: omText(4, '8', 'X'), fixed: omText(4, '8'), good: omText(4, '8'), says: "has no input 'X'" },
+  { code: 'om-tensor-type-differs', severity: 'error', context: BATCH_GEARS, text: omText(4, '8', 'x', 'TYPE_FP16'), fixed: omText(4, '8'), good: omText(4, '8') },
+  { code: 'om-dims-differ', severity: 'error', context: BATCH_GEARS, text: omText(4, '-1, 8'), fixed: omText(4, '8'), good: omText(4, '8') },
+  { code: 'om-dims-fit-no-gear', severity: 'error', context: SIZE_GEARS, text: omText(1, '64'), isPreferred: false, fixed: omText(1, '-1'), good: omText(1, '20'), says: '1x16; 1x32' },
+  { code: 'om-batch-over-gears', severity: 'error', context: BATCH_GEARS, text: omText(8, '8'), fixed: omText(4, '8'), good: omText(2, '8') },
+  { code: 'om-batch-over-gears', severity: 'error', context: om(null, [2, 8], []), text: omText(3, '8'), fixed: omText(2, '8'), good: omText(2, '8') },
+]
+
 const GEARS: readonly Case[] = [
   {
     code: 'gears-incomplete', severity: 'error', text: GEAR_IO + parameter('graph.ge.inputShape', 'x:-1,3,8') + parameter('graph.ge.dynamicDims', '1;2;3;4'), fixed: GOOD_GEARS, good: GOOD_GEARS,
@@ -468,7 +489,7 @@ const GEARS: readonly Case[] = [
   { code: 'gears-node-type', severity: 'warning', text: gears('1;2;3;4', 'x:-1,3,8', '0'), fixed: GOOD_GEARS, good: GOOD_GEARS },
 ]
 
-const ALL_CASES = [...FILES, ...TENSORS, ...BATCHING, ...INSTANCES, ...ENSEMBLES, ...WARM_UPS, ...LOADER, ...NPU, ...GEARS]
+const ALL_CASES = [...FILES, ...TENSORS, ...BATCHING, ...INSTANCES, ...ENSEMBLES, ...WARM_UPS, ...LOADER, ...NPU, ...GEARS, ...OM_FILES]
 
 function found(code: string, text: string, context: Partial<ConfigContext> = {}): ConfigDiagnostic[] {
   return checkConfig(text, { ...EMPTY_CONFIG_CONTEXT, ...context }).filter((diagnostic) => diagnostic.code === code)

@@ -6,6 +6,7 @@ import { GEAR_RULES } from './judgement-gears.ts'
 import { INSTANCE_RULES } from './judgement-instances.ts'
 import { LOADER_RULES } from './judgement-loader.ts'
 import { NPU_RULES } from './judgement-npu.ts'
+import { OM_RULES } from './judgement-om.ts'
 import { TENSOR_RULES } from './judgement-tensors.ts'
 import { WARM_UP_RULES } from './judgement-warm-up.ts'
 import type { ConfigRule } from './rule.ts'
@@ -27,5 +28,5 @@ function limited(rule: ConfigRule): ConfigRule {
 }
 
 export const JUDGEMENT_RULES: readonly ConfigRule[] = [
-  ...FILE_RULES, ...TENSOR_RULES, ...BATCHING_RULES, ...INSTANCE_RULES, ...ENSEMBLE_RULES, ...WARM_UP_RULES, ...LOADER_RULES, ...NPU_RULES, ...GEAR_RULES,
+  ...FILE_RULES, ...TENSOR_RULES, ...BATCHING_RULES, ...INSTANCE_RULES, ...ENSEMBLE_RULES, ...WARM_UP_RULES, ...LOADER_RULES, ...NPU_RULES, ...GEAR_RULES, ...OM_RULES,
 ].map(limited)

@@ -44,6 +44,7 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
   'incomplete gears': ['gears-incomplete', 'gears-unreadable', 'gears-inputs', 'gears-values', 'gears-shape-differs', 'gears-node-type', 'gears-twice'],
   'number of gears': ['gears-count'],
   'gears that leave batch sizes out': ['gears-coverage'],
+  'dims against the gears of an .om file': ['om-dims-fit-no-gear', 'om-batch-over-gears', 'om-dims-differ', 'om-tensor-not-in-model', 'om-tensor-type-differs'],
   'core limit over the chip': ['core-limit', 'core-limit-over-chip'],
   'both precision keys': ['precision-mode-twice'],
   'device that is not there': ['device-not-there', 'device-ids-format'],
