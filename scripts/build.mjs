@@ -2,7 +2,7 @@
 //   server    dist/server    npu-console.mjs, server-entry.mjs (utility process), one .mjs per worker, .proto files, sample assets
 //   electron  dist/electron  main.cjs, preload.cjs
 //   renderer  dist/renderer  the console window, by vite
-//   native    dist/native    addon.node, libtritonserver.so, backends/<name>/libtriton_<name>.so, simulated-cann/, by cmake
+//   native    dist/native    addon.node, libtritonserver.so, om-passport, python/, backends/<name>/libtriton_<name>.so, simulated-cann/, by cmake
 // With --if-stale a target whose sources did not change since its last build is left alone, so that a second start is quick. With --native-optional a
 // machine without a C++ compiler is no failure: the native parts are left out, with a sentence about what is missing and how to get it.
 import { spawnSync } from 'node:child_process'
@@ -103,6 +103,9 @@ async function buildNative(outdir) {
   run('cmake', ['--build', build, '--parallel', '2', '--target', 'all', 'simulated_cann'], 'the compiler output above says what is wrong')
   cpSync(join(build, 'addon.node'), join(outdir, 'addon.node'))
   cpSync(join(build, 'triton/libtritonserver.so'), join(outdir, 'libtritonserver.so'))
+  cpSync(join(build, 'tools/om-passport'), join(outdir, 'om-passport'))
+  cpSync(join(root, 'native/ais_bench/python'), join(outdir, 'python'), { recursive: true, filter: (source) => !source.includes('__pycache__') })
+  cpSync(join(build, 'ais_bench/libnpu_console_om.so'), join(outdir, 'python/ais_bench/libnpu_console_om.so'))
   // For --npu=simulated; its libraries have CANN's names, so they lie apart from everything that a loader searches.
   cpSync(join(build, 'simulator/cann'), join(outdir, 'simulated-cann'), { recursive: true })
   for (const library of readdirSync(join(build, 'backends'), { recursive: true }).filter((file) => /^(\w+)\/(libtriton_\1|libnpu_ge_bridge(_cann)?)\.so$/.test(file))) {

@@ -1,0 +1,1 @@
+"""Inference with .om models: ais_bench.infer.interface."""
