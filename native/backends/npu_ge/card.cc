@@ -220,11 +220,17 @@ class Card::Block {
         Synchronize(current, graph_.stream());
         current.job->run_end = Clock::now();
       });
+      const auto fetch = [&] {
+        Attempt(current, [&] {
+          CopyBack(current, *copy_back_);
+          Synchronize(current, *copy_back_);
+        });
+      };
+      // GE gives its own outputs the same memory in every run: they are fetched before the next one begins.
+      const bool is_ges_memory = !current.job->outputs_known;
+      if (is_ges_memory) fetch();
       if (next.job != nullptr) Start(next);
-      Attempt(current, [&] {
-        CopyBack(current, *copy_back_);
-        Synchronize(current, *copy_back_);
-      });
+      if (!is_ges_memory) fetch();
       End(current);
       current = std::move(next);
     }

@@ -277,6 +277,29 @@ TEST(Serve, spreads_over_both_cards_and_gives_everything_back) {
   EXPECT_EQ(again.ServeModel(1, fixture::LinearModel(-1), R"({"name":"m"})"), "");
 }
 
+TEST(Serve, keeps_runs_apart_that_follow_each_other_on_one_stream) {
+  Server server;
+  // One with memory of ours for the outputs, one where GE gives each run the same memory.
+  EXPECT_EQ(server.ServeModel(1, model_files::Doubled(), Config(R"("max_batch_size":4)", Parameter("device_ids", "1") + "," + Parameter("device_exec_blocks", "1")), 4), "");
+  EXPECT_EQ(server.ServeModel(2, fixture::LinearModel(-1), Config(R"("max_batch_size":4,)" + LINEAR_IO, Parameter("device_ids", "1") + "," + Parameter("device_exec_blocks", "1")), 4), "");
+  std::vector<std::unique_ptr<Request>> requests;
+  const auto input = [](std::uint64_t index) { return std::vector<float>{static_cast<float>(index), 2, 3, 4}; };
+  for (std::uint64_t index = 0; index < 200; ++index) {
+    const std::uint64_t model = 1 + index / 4 % 2;
+    requests.push_back(std::make_unique<Request>(1000 + index));
+    requests.back()->Raw(model == 1 ? "X" : "x", TRITONSERVER_TYPE_FP32, {1, 4}, ::Bytes(input(index))).Output(model == 1 ? "Y" : "y");
+    server.Submit(model * 100 + index % 4, 2000 + index, {requests.back().get()});
+  }
+  for (std::uint64_t index = 0; index < 200; ++index) {
+    const EventPtr answer = server.Wait(TRITONHOST_EVENT_RESPONSE, 1000 + index);
+    if (index / 4 % 2 == 0) {
+      EXPECT_EQ(Bytes(*answer, "Y"), ::Bytes(input(index)) + ::Bytes(input(index)));
+    } else {
+      EXPECT_EQ(Floats(Bytes(*answer, "y")), Linear(input(index)));
+    }
+  }
+}
+
 TEST(Serve, leaves_nothing_of_ges_in_the_repository) {
   Server server;
   EXPECT_EQ(server.ServeModel(7, fixture::LinearModel(-1), R"({"name":"m"})"), "");
