@@ -76,8 +76,8 @@ export class MemoryLedger {
     return this.#entries.flatMap((entry) => {
       const cards = [...new Set([...entry.before.keys(), ...(entry.loaded?.keys() ?? []), ...entry.reported.keys()])].sort((a, b) => a - b)
       const records = cards.map((card) => recordOf(entry, card))
-      // A card whose memory did not move is not the model's, unless its backend says so.
-      const moved = records.filter(({ beforeBytes, loadedBytes, reportedBytes }) => beforeBytes !== loadedBytes || reportedBytes !== null)
+      // Where the backend says which cards it is on, it is those; else a card whose memory did not move is not the model's.
+      const moved = records.filter(({ beforeBytes, loadedBytes, reportedBytes }) => (entry.reported.size > 0 ? reportedBytes !== null : beforeBytes !== loadedBytes))
       return entry.loaded === null ? [] : moved
     })
   }

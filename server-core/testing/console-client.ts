@@ -21,11 +21,12 @@ export class ConsoleClient {
   async command<K extends ConsoleCommandName>(name: K, args?: CommandArguments<K>): Promise<CommandResult<K>> {
     const id = this.#nextId++
     const answered = new Promise<ServerMessage & { readonly type: 'result' }>((resolve, reject) => {
-      this.#socket.once('close', () => { reject(new Error(`the socket was closed before ${name} was answered`)) })
+      const lose = () => { reject(new Error(`the socket was closed before ${name} was answered`)) }
+      this.#socket.once('close', lose)
       const listen = (data: Buffer, isBinary: boolean) => {
         const message = decodeConsoleMessage(isBinary ? data : data.toString('utf8')) as ServerMessage
         if (message.type !== 'result' || message.id !== id) return
-        this.#socket.off('message', listen)
+        this.#socket.off('message', listen).off('close', lose)
         resolve(message)
       }
       this.#socket.on('message', listen)
