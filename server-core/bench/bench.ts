@@ -16,10 +16,11 @@ import { statisticsCost } from './statistics-cost.ts'
 import { startServerProcess } from '../testing/server-process.ts'
 import type { LoadResult } from './load-generator.ts'
 import { binaryBody, load, type Job } from './load-process.ts'
+import { describeHostOverhead, hostOverhead } from './host-overhead.ts'
 import { onnxRuntimeFigures } from './onnxruntime-implementations.ts'
 
 const CONCURRENCIES = [1, 8, 32]
-const GOALS = { ocrRatio: 0.85, identityP50Milliseconds: 0.5, residentMegabytes: 120, histogramShare: 0.02, schedulerMicroseconds: 15, batchingRatio: 1.5 }
+const GOALS = { ocrRatio: 0.85, identityP50Milliseconds: 0.5, residentMegabytes: 120, histogramShare: 0.02, schedulerMicroseconds: 15, batchingRatio: 1.5, hostMicroseconds: 60 }
 const OCR_MODELS = ['ppocr_rec', 'ppocr_det', 'ppocr_cls']
 const OCR_SHAPE = [1, 3, 48, 320]
 const THREADS = 1
@@ -129,6 +130,7 @@ async function report(samples: ReadonlyMap<string, readonly LoadResult[]>, bare:
   const batchingRatio = ocrAt('ppocr_rec 48x320') / ocrAt('ppocr_rec unbatched')
   const single = bareBySize[0]?.[1] ?? NaN
   line(`OCR at concurrency ${UNBATCHED_CONCURRENCY}, dynamic batching on / off: ${batchingRatio.toFixed(2)} (goal >= ${GOALS.batchingRatio}): ${verdict(batchingRatio >= GOALS.batchingRatio)}; the bare loop gains ${(best / single).toFixed(2)} from its best batch size`)
+  for (const text of describeHostOverhead(await hostOverhead(), GOALS.hostMicroseconds)) line(text)
   const scheduler = await schedulerCost()
   line(`dynamic batcher: ${scheduler.microsecondsPerRequest.toFixed(1)} us a request at ${scheduler.meanBatchSize.toFixed(1)} requests a batch (goal <= ${GOALS.schedulerMicroseconds} us): ${verdict(scheduler.microsecondsPerRequest <= GOALS.schedulerMicroseconds)}`)
   for (const { name, few, many } of scheduler.queues) {
