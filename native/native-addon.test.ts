@@ -3,7 +3,14 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { describe, expect, it } from 'vitest'
+import { EVENT } from '../server-core/backends/native/host-events.ts'
 import { loadNativeAddon, nativeAddon, NATIVE_ADDON_PATH } from '../server-core/backends/native-addon.ts'
+
+const HOST_OPTIONS = { backendDirectories: ['/nowhere'], logLevels: 0, unloadReportMilliseconds: 0, leakGraceMilliseconds: 0 }
+const MODEL_OPTIONS = {
+  token: 1, name: 'm', version: 1, directory: '/nowhere', backend: 'nobody', library: null, config: '{}', backendConfig: '{}', autoComplete: false, mayReschedule: false,
+  outputs: [], states: [],
+}
 
 /** Names a thread, says so, then does what it is told until it ends. */
 const WORKER_SOURCE = `
@@ -68,6 +75,32 @@ describe('native addon', () => {
     expect(codes).toHaveLength(20)
     // The kernel forgets a thread a moment after it was joined.
     await expect.poll(() => threadNames().filter((name) => /^w\d+$/.test(name)), { timeout: 10_000 }).toEqual([])
+  })
+
+  it('closes its Triton host, which takes nothing more then', async () => {
+    const { TritonHost } = loadedAddon()
+    const events: number[] = []
+    const host = new TritonHost(HOST_OPTIONS, (group) => { for (const { kind } of group) events.push(kind) })
+    host.loadModel({ ...MODEL_OPTIONS, token: 1 })
+    await expect.poll(() => events).toEqual([EVENT.modelInitialized])
+    expect(() => { host.unloadModel(7) }).toThrow('no model has the token 7')
+    expect(() => { host.loadModel({ ...MODEL_OPTIONS, token: 2, config: '{' }) }).toThrow("the config of model 'm' is not JSON")
+    expect(() => { host.submit(1, 1, [[1, '', 'x', 0, 0, ['X', 1, [1], 'no bytes' as unknown as Uint8Array], [], []]]) }).toThrow('the Triton host expected a Uint8Array')
+    await host.close(1000)
+    expect(() => { host.unloadModel(1) }).toThrow('the Triton host is closed')
+  })
+
+  it('lets a worker end that did not close its Triton host', async () => {
+    const source = `
+      const { parentPort, workerData } = require('node:worker_threads')
+      const { TritonHost } = require(workerData.path)
+      const host = new TritonHost(workerData.options, () => {})
+      host.loadModel(workerData.model)
+      parentPort.on('message', () => {})
+      parentPort.postMessage('loads')`
+    const worker = new Worker(source, { eval: true, workerData: { path: NATIVE_ADDON_PATH, options: HOST_OPTIONS, model: MODEL_OPTIONS } })
+    await once(worker, 'message')
+    expect(await worker.terminate()).toBe(1)
   })
 
   it('says what to do where it is missing or broken', () => {

@@ -5,8 +5,8 @@
 namespace npu_console {
 namespace {
 
-void Require(napi_env env, napi_status status) {
-  if (status != napi_ok) throw Napi::Error::New(env, "an event of the Triton host could not be turned into a JavaScript value");
+void Require(napi_env, napi_status status) {
+  if (status != napi_ok) throw NoJavaScript();
 }
 
 napi_value Text(napi_env env, const char* text, std::size_t length = NAPI_AUTO_LENGTH) {

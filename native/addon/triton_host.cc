@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "host.h"
 #include "host_arguments.h"
@@ -89,24 +90,19 @@ class TritonHostObject : public Napi::ObjectWrap<TritonHostObject> {
     for (int group = 0; group < kGroupsPerTurn; ++group) {
       const std::size_t count = tritonhost_drain(host_, events, kEventsPerGroup);
       if (count == 0) return;
-      const Napi::HandleScope scope(env);
       napi_value list = nullptr;
       bool is_whole = napi_create_array_with_length(env, count, &list) == napi_ok;
       for (std::size_t index = 0; index < count; ++index) {
-        if (is_whole) {
-          try {
-            is_whole = napi_set_element(env, list, static_cast<std::uint32_t>(index), ToJavaScript(env, *events[index], &copies_)) == napi_ok;
-          } catch (const Napi::Error& error) {
-            // Out of memory for an answer: the process cannot go on as if it had come.
-            Napi::Error::Fatal("TritonHost", error.Message().c_str());
-          }
+        try {
+          is_whole = is_whole && napi_set_element(env, list, static_cast<std::uint32_t>(index), ToJavaScript(env, *events[index], &copies_)) == napi_ok;
+        } catch (const NoJavaScript&) {
+          is_whole = false;
         }
         tritonhost_event_free(events[index]);
       }
+      // The environment ends, or a JavaScript exception is pending: then it is an uncaught one, as of any callback.
       napi_value undefined = nullptr;
-      napi_get_undefined(env, &undefined);
-      // What the function throws is an uncaught exception, as of any callback.
-      if (!is_whole || napi_call_function(env, undefined, callback, 1, &list, nullptr) != napi_ok) break;
+      if (!is_whole || napi_get_undefined(env, &undefined) != napi_ok || napi_call_function(env, undefined, callback, 1, &list, nullptr) != napi_ok) break;
       // It may have closed the host.
       if (is_closing_) return;
     }
