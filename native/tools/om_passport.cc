@@ -4,6 +4,7 @@
 #include <string>
 
 #include "ascend/acl_error.h"
+#include "ascend/device.h"
 #include "ascend/om_description.h"
 #include "tools/om_json.h"
 
@@ -13,8 +14,8 @@ using namespace npu_console::ascend;
 namespace {
 
 constexpr const char* USAGE =
-    "om-passport [--cann-library-directory=DIR] FILE.om\n"
-    "Prints what the file is as JSON. Exit code: 0 done, 1 the file cannot be described, 2 wrong usage, 3 no CANN is there to ask.\n";
+    "om-passport [--cann-library-directory=DIR] FILE.om | --chip\n"
+    "Prints what the file is as JSON; with --chip the name of this machine's chip, as atc --soc_version takes it. Exit code: 0 done, 1 the file cannot be described, 2 wrong usage, 3 no CANN is there to ask.\n";
 
 /** What server-core/model-config/om-passport.ts tells apart. */
 enum ExitCode { DONE = 0, NOT_DESCRIBED = 1, USAGE_ERROR = 2, NO_CANN = 3 };
@@ -46,18 +47,29 @@ int main(int argc, char** argv) {
   const std::string option = "--cann-library-directory=";
   std::string directory;
   std::string path;
+  bool asks_chip = false;
   for (int index = 1; index < argc; index++) {
     const std::string argument = argv[index];
     if (argument.rfind(option, 0) == 0) {
       directory = argument.substr(option.size());
+    } else if (argument == "--chip") {
+      asks_chip = true;
     } else if (!path.empty() || argument.rfind("--", 0) == 0) {
       return Fail(USAGE_ERROR, USAGE);
     } else {
       path = argument;
     }
   }
-  if (path.empty()) return Fail(USAGE_ERROR, USAGE);
+  if (path.empty() != asks_chip) return Fail(USAGE_ERROR, USAGE);
   try {
+    if (asks_chip) {
+      const AclApi& api = AclApi::Load(directory);
+      api.Initialize();
+      const std::string chip = SocName(api);
+      if (chip.empty()) return Fail(NOT_DESCRIBED, "CANN does not say which chip this is: npu-console doctor examines the machine");
+      std::printf("%s\n", chip.c_str());
+      return DONE;
+    }
     // The file first: what is no .om file is told without CANN.
     const OmFileFacts facts = ReadOmFile(path);
     if (!facts.has_signature) return Fail(NOT_DESCRIBED, "'" + path + "' is not an .om file: it does not start with IMOD. Compile the model with atc");
