@@ -1,5 +1,6 @@
 // Loading and running GE's graphs.
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 
@@ -15,9 +16,9 @@ namespace {
 /** While it lives, the calling thread works in the default context of the device, as GE's load and run calls do; it stays there afterwards. */
 class DefaultContextCall {
  public:
-  explicit DefaultContextCall(const Device &device) : device_(device), code_(Runtime::Instance().SetDevice(device.id)) {}
+  explicit DefaultContextCall(const Device &device) : device_(device), code_(Runtime::Instance().SetDevice(device.id)), generation_(device.generation) {}
   ~DefaultContextCall() {
-    if (code_ == ACL_SUCCESS) Runtime::Instance().ResetDevice(device_.id, false);
+    if (code_ == ACL_SUCCESS && device_.generation == generation_) Runtime::Instance().ResetDevice(device_.id, false);
   }
   DefaultContextCall(const DefaultContextCall &) = delete;
   DefaultContextCall &operator=(const DefaultContextCall &) = delete;
@@ -25,7 +26,8 @@ class DefaultContextCall {
 
  private:
   const Device &device_;
-  aclError code_;
+  const aclError code_;
+  const uint64_t generation_;
 };
 
 uint32_t EnsureLoaded(const Session &session, Graph &graph) {
@@ -130,6 +132,7 @@ struct Run {
   std::mutex mutex;
   std::condition_variable changed;
   bool isDone = false;
+  TaskResult result;
 };
 
 bool StoreOutput(Run &run, size_t index, const TensorView &result, std::string &error) {
@@ -157,6 +160,7 @@ TaskResult Perform(Run &run, Stream &stream) {
   const std::lock_guard turn(run.graph->run);
   const Device &device = run.loaded->device();
   const Runtime::TaskScope scope;
+  if (!run.loaded->IsUsable()) return {ACL_ERROR_RT_CONTEXT_NULL, "device " + std::to_string(device.id) + " was reset after the graph was loaded"};
   for (const std::vector<GeTensor> *side : {&run.inputs, &run.outputs}) {
     for (const GeTensor &tensor : *side) {
       if (tensor.isOnDevice && tensor.data != nullptr && tensor.bytes > 0 && !Runtime::Instance().IsDeviceRange(device, tensor.data, tensor.bytes)) {
@@ -174,6 +178,7 @@ uint32_t Launch(const Session &session, const std::shared_ptr<Graph> &graph, voi
                 std::vector<GeTensor> &outputs) {
   Runtime &runtime = Runtime::Instance();
   std::shared_ptr<Stream> stream;
+  if (!graph->loaded->IsUsable()) return FailWith("the graph cannot run: device " + std::to_string(session.device->id) + " was reset after it was loaded");
   if (runtime.FindStream(ToHandle(streamPointer), stream) != ACL_SUCCESS) return FailBelow("the graph cannot run on this stream");
   if (runtime.RequireLink(*session.device, FaultPoint::Run) != ACL_SUCCESS) return FailBelow("the graph cannot run");
   size_t variant = SIZE_MAX;
@@ -194,15 +199,25 @@ uint32_t Launch(const Session &session, const std::shared_ptr<Graph> &graph, voi
   run->inputs = inputs;
   run->outputs = outputs;
   run->cores = runtime.SharesOf(*session.device, runtime.LimitStream().get());
-  stream->Enqueue({[run](Stream &own) { return Perform(*run, own); }, [run](const TaskResult &) {
+  stream->Enqueue({[run](Stream &own) { return Perform(*run, own); }, [run](const TaskResult &result) {
                      const std::lock_guard lock(run->mutex);
                      run->isDone = true;
+                     run->result = result;
                      run->changed.notify_all();
                    }});
   if (variant != SIZE_MAX) return GE_SUCCESS;
-  // The host works out free shapes while it starts the run, so they are known when the call returns.
+  // The host works out free shapes while it starts the run, so they are known when the call returns; a run that fails meanwhile has none.
+  Runtime::Heartbeat heartbeat(*session.device);
   std::unique_lock lock(run->mutex);
-  run->changed.wait(lock, [&] { return run->isDone; });
+  while (!run->changed.wait_for(lock, std::chrono::milliseconds(20), [&] { return run->isDone; })) {
+    if (!heartbeat.IsLost()) continue;
+    run->result = FaultResult(FaultKind::Hang, FaultPoint::Run, "device " + std::to_string(session.device->id));
+    break;
+  }
+  if (run->result.code != ACL_SUCCESS) {
+    Fail(run->result.code, run->result.text);
+    return FailBelow("the graph failed");
+  }
   outputs = run->outputs;
   return GE_SUCCESS;
 }

@@ -155,6 +155,7 @@ uint64_t GeCreateSession(const GeOptions &given) {
     FailBelow("the session cannot open its device");
     return 0;
   }
+  session->generation = session->device->generation;
   session->worker = std::make_unique<Stream>(0, 0, id);
   const std::lock_guard lock(engine.mutex);
   engine.sessions.emplace(engine.next, std::move(session));
@@ -177,8 +178,8 @@ void GeDestroySession(uint64_t id) {
     session->graphs.clear();
   }
   Runtime::Instance().DropContext(session->privateContext);
-  // Only if nobody reset the device by force meanwhile.
-  if (Runtime::Instance().DefaultContext(session->device->id) != 0) Runtime::Instance().ResetDevice(session->device->id, false);
+  // Only if nobody reset the device by force meanwhile: others may have set it again.
+  if (session->device->generation == session->generation) Runtime::Instance().ResetDevice(session->device->id, false);
 }
 
 uint32_t GeAddGraph(uint64_t sessionId, uint32_t graphId, const GeGraphSource &source, const GeOptions &options) {

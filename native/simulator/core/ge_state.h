@@ -48,6 +48,8 @@ struct Graph {
 struct Session {
   Options options;
   Device *device = nullptr;
+  /** The device's when the session set it: a device that was reset by force since then is not this session's to reset. */
+  uint64_t generation = 0;
   Handle privateContext = 0;
   std::mutex mutex;
   std::map<uint32_t, std::shared_ptr<Graph>> graphs;

@@ -184,19 +184,16 @@ aclError Runtime::ResetDevice(int id, bool force) {
   Device *device = FindDevice(id);
   if (device == nullptr) return Fail(ACL_ERROR_RT_INVALID_DEVICEID, Id(id) + " does not exist");
   std::vector<std::shared_ptr<Stream>> streams;
-  std::vector<void *> memory;
+  uint64_t generation = 0;
   {
     const std::lock_guard lock(mutex_);
     if (device->setCount == 0) return Fail(ACL_ERROR_RT_CONTEXT_NULL, Id(id) + " was not set");
     if (!force && --device->setCount > 0) return ACL_SUCCESS;
+    generation = device->generation;
     ReleaseDevice(*device, streams);
-    for (const auto &[address, allocation] : allocations_) {
-      if (allocation.isDevice && allocation.device == device) memory.push_back(reinterpret_cast<void *>(address));
-    }
   }
   for (const auto &stream : streams) stream->Stop(true);
-  // What is left on the device goes with it.
-  for (void *address : memory) Free(address);
+  FreeAllOf(*device, generation);
   return ACL_SUCCESS;
 }
 

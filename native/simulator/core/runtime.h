@@ -121,9 +121,11 @@ class Runtime {
   aclError Memset(void *address, size_t room, int32_t value, size_t count);
   /** Whether the range lies inside one allocation of that device. */
   bool IsDeviceRange(const Device &device, const void *address, size_t bytes);
+  /** Whether the range lies inside one allocation of pinned host memory. */
+  bool IsPinnedRange(const void *address, size_t bytes);
   /**
-   * Held by a task while it touches device memory: what is freed meanwhile stays readable until the task is done, because aclrtFree does not
-   * wait and a card would not take this process down.
+   * Held by a task while it touches device or pinned memory: what is freed meanwhile stays readable until the task is done, because aclrtFree does
+   * not wait and a card would not take this process down.
    */
   class TaskScope {
    public:
@@ -174,10 +176,14 @@ class Runtime {
     size_t reserved;
     Device *device;
     bool isDevice;
+    /** The device's when it was made. */
+    uint64_t generation;
   };
 
   Runtime();
   void ReleaseDevice(Device &device, std::vector<std::shared_ptr<Stream>> &streams);
+  /** What was left on the device at that generation goes with it. */
+  void FreeAllOf(const Device &device, uint64_t generation);
   std::shared_ptr<Stream> NewStream(Handle context, Device &device);
   /** The allocation that holds the address; null: ordinary host memory. Call with the lock held. */
   const Allocation *FindAllocation(const void *address, size_t *left);

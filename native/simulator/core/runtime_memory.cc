@@ -48,7 +48,7 @@ void *Runtime::AllocateOn(Device &device, size_t bytes) {
     return nullptr;
   }
   const std::lock_guard lock(mutex_);
-  allocations_.emplace(reinterpret_cast<uintptr_t>(memory), Allocation{bytes, reserved, &device, true});
+  allocations_.emplace(reinterpret_cast<uintptr_t>(memory), Allocation{bytes, reserved, &device, true, device.generation});
   return memory;
 }
 
@@ -87,6 +87,28 @@ aclError Runtime::Free(void *address) {
   return ACL_SUCCESS;
 }
 
+void Runtime::FreeAllOf(const Device &device, uint64_t generation) {
+  std::vector<void *> freed;
+  size_t reserved = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto it = allocations_.begin(); it != allocations_.end();) {
+      const Allocation &allocation = it->second;
+      if (!allocation.isDevice || allocation.device != &device || allocation.generation > generation) {
+        ++it;
+        continue;
+      }
+      reserved += allocation.reserved;
+      auto *address = reinterpret_cast<void *>(it->first);
+      if (runningTasks_.empty()) freed.push_back(address);
+      else freedMeanwhile_.emplace_back(nextTask_, address);
+      it = allocations_.erase(it);
+    }
+  }
+  for (void *address : freed) std::free(address);
+  SharedState::Instance().ReleaseMemory(device.logicId, reserved);
+}
+
 aclError Runtime::MallocHost(void **address, size_t size) {
   if (address == nullptr || size == 0) return Fail(ACL_ERROR_INVALID_PARAM, "aclrtMallocHost needs a place for the address and a size above 0");
   Handle context = 0;
@@ -95,7 +117,7 @@ aclError Runtime::MallocHost(void **address, size_t size) {
   void *memory = rounded < size ? nullptr : std::aligned_alloc(ALIGNMENT, rounded);
   if (memory == nullptr) return Fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "out of host memory: " + std::to_string(size) + " bytes");
   const std::lock_guard lock(mutex_);
-  allocations_.emplace(reinterpret_cast<uintptr_t>(memory), Allocation{size, 0, nullptr, false});
+  allocations_.emplace(reinterpret_cast<uintptr_t>(memory), Allocation{size, 0, nullptr, false, 0});
   *address = memory;
   return ACL_SUCCESS;
 }
@@ -107,6 +129,10 @@ aclError Runtime::FreeHost(void *address) {
     const auto found = allocations_.find(reinterpret_cast<uintptr_t>(address));
     if (found == allocations_.end() || found->second.isDevice) return Fail(ACL_ERROR_RT_PARAM_INVALID, "the address is not from aclrtMallocHost, or was freed before");
     allocations_.erase(found);
+    if (!runningTasks_.empty()) {
+      freedMeanwhile_.emplace_back(nextTask_, address);
+      address = nullptr;
+    }
   }
   std::free(address);
   return ACL_SUCCESS;
@@ -127,6 +153,13 @@ bool Runtime::IsDeviceRange(const Device &device, const void *address, size_t by
   size_t left = 0;
   const Allocation *allocation = FindAllocation(address, &left);
   return allocation != nullptr && allocation->isDevice && allocation->device == &device && left >= bytes;
+}
+
+bool Runtime::IsPinnedRange(const void *address, size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  size_t left = 0;
+  const Allocation *allocation = FindAllocation(address, &left);
+  return allocation != nullptr && !allocation->isDevice && left >= bytes;
 }
 
 aclError Runtime::CheckCopy(const void *destination, size_t room, const void *source, size_t count, aclrtMemcpyKind kind, Copy &copy) {
@@ -181,6 +214,8 @@ aclError Runtime::MemcpyAsync(void *destination, size_t room, const void *source
   const Device *device = FindDevice(stream->device());
   const bool toDevice = IsDeviceRange(*device, destination, count);
   const bool fromDevice = IsDeviceRange(*device, source, count);
+  // With pageable memory the call waits for the copy, so that only pinned memory can be gone by then.
+  const void *pinned = copy.isPinned && !(copy.toDevice && copy.fromDevice) ? (copy.toDevice ? source : destination) : nullptr;
   const auto task = [=, this](Stream &own) {
     TaskResult fault = TaskFault(*device, &own, copy.point());
     if (fault.code != ACL_SUCCESS) return fault;
@@ -188,6 +223,7 @@ aclError Runtime::MemcpyAsync(void *destination, size_t room, const void *source
     if ((toDevice && !IsDeviceRange(*device, destination, count)) || (fromDevice && !IsDeviceRange(*device, source, count))) {
       return TaskResult{ACL_ERROR_RT_AICORE_EXCEPTION, "the device memory of a copy was freed before the copy"};
     }
+    if (pinned != nullptr && !IsPinnedRange(pinned, count)) return TaskResult{ACL_ERROR_RT_SYS_DMA, "the pinned memory of a copy was freed before the copy"};
     std::memmove(destination, source, count);
     return fault;
   };
