@@ -50,7 +50,7 @@ export interface TimeChartProps<Point extends { readonly time: number }> {
   readonly scale: ValueScale
   /** Written on the top tick. */
   readonly unit: string
-  readonly gaps: readonly { readonly from: number; readonly to: number }[]
+  readonly gaps: readonly { readonly from: number; readonly to: number; /** Instead of `gapLabel`. */ readonly label?: string }[]
   /** Stands in a gap that is wide enough. */
   readonly gapLabel: string
   readonly marks: readonly ChartMark[]
@@ -140,7 +140,7 @@ function Background({ gaps, gapLabel, marks, ...rest }: Pick<TimeChartProps<{ re
         return (
           <g key={gap.from}>
             <rect x={x(gap.from)} y={top} width={gapWidth} height={bottom - top} fill="var(--npuGrid)" opacity={0.7} />
-            {gapWidth > 56 && height > 50 && <text x={x(gap.from) + gapWidth / 2} y={(top + bottom) / 2 + 4} textAnchor="middle" fontSize={11} fill="var(--colorNeutralForeground2)">{gapLabel}</text>}
+            {gapWidth > 56 && height > 50 && <text x={x(gap.from) + gapWidth / 2} y={(top + bottom) / 2 + 4} textAnchor="middle" fontSize={11} fill="var(--colorNeutralForeground2)">{gap.label ?? gapLabel}</text>}
           </g>
         )
       })}

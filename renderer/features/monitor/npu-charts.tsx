@@ -6,11 +6,11 @@ import { ChartColumn } from '../../components/chart-cursor.tsx'
 import { TimeChart, type ChartSeries } from '../../components/chart-time.tsx'
 import { useConsole } from '../../console-store.ts'
 import { formatDecimal, UNKNOWN } from '../../lib/format.ts'
+import { npuGaps } from '../../lib/npu-gaps.ts'
 import type { NpuFigures, SeriesPoint } from '../../lib/sample-series.ts'
 import { monitorAnnotations } from './monitor-annotations.ts'
 import { useMonitor } from './monitor-store.ts'
 import { BYTES_PER_GIGABYTE, type MonitorView } from './monitor-view.ts'
-import { npuGaps } from './npu-gaps.ts'
 
 /** Card 0 and 1 have these colours on every page. More cards than that are in the rows above and on Devices. */
 const COLORS: readonly string[] = ['var(--c3)', 'var(--c2)', 'var(--c1)', 'var(--c7)', 'var(--c8)']
@@ -30,7 +30,7 @@ export function NpuCharts({ view }: { readonly view: MonitorView }) {
   const key = (view.latest?.npus ?? []).map(({ card }) => card).join(' ')
   const cards = useMemo(() => key.split(' ').filter((card) => card !== '').map(Number).slice(0, COLORS.length), [key])
   const series = useMemo(() => CHARTS.map((chart) => seriesOf(t, cards, chart)), [t, cards])
-  const gaps = useMemo(() => CHARTS.map(({ figure }) => npuGaps(view.points, cards, figure)), [view.points, cards])
+  const gaps = useMemo(() => CHARTS.map(({ figure }) => npuGaps(view.points, cards, figure).map(({ cards: silent, ...gap }) => (silent.length === 0 ? gap : { ...gap, label: t('npu.gap', { cards: silent.join(', ') }) }))), [t, view.points, cards])
   const annotations = useMemo(() => monitorAnnotations(activity, view.start, view.end, model, t), [activity, view.start, view.end, model, t])
   const times = useMemo(() => view.points.map((point) => point.time), [view.points])
   const index = cursor === null ? -1 : times.indexOf(cursor)
@@ -41,9 +41,8 @@ export function NpuCharts({ view }: { readonly view: MonitorView }) {
   const chart = (place: number) => {
     const { key: name, scale, unit } = CHARTS[place] ?? CHARTS[0]
     const own = series[place] ?? []
-    const silent = gaps[place]?.cards ?? []
     return (
-      <TimeChart key={name} title={t(`chart.${name}`)} series={own} points={view.points} start={view.start} end={view.end} scale={view.scales[scale]} unit={unit} gaps={gaps[place]?.gaps ?? []} gapLabel={silent.length === 0 ? t('gap') : t('npu.gap', { cards: silent.join(', ') })}
+      <TimeChart key={name} title={t(`chart.${name}`)} series={own} points={view.points} start={view.start} end={view.end} scale={view.scales[scale]} unit={unit} gaps={gaps[place] ?? []} gapLabel={t('gap')}
         marks={annotations} newest={view.newest} cursorIndex={cursorIndex} summary={own.map((entry) => t('summary', { label: entry.label, now: entry.format(shown ? entry.value(shown) : null), highest: entry.format(highest(view.points, entry)) })).join(' ')} />
     )
   }
