@@ -69,9 +69,16 @@ describe('import dialog', () => {
     expect(document.querySelector('.npu-import-signature')).toBeNull()
   })
 
-  it('leaves an .om file to its backend where the server has that', async () => {
-    await open(importReview({ kind: 'om', fileName: 'det.om', backend: 'npu_om', backends: [{ name: 'npu_om', isHere: true }], signature: 'unknown', inputs: [], opset: null }))
+  it('loads an .om file that CANN describes, and only creates one that it does not', async () => {
+    await open(importReview({ kind: 'om', fileName: 'det.om', backend: 'npu_om', backends: [{ name: 'npu_om', isHere: true }], opset: null }))
     expect(find('import-create')?.textContent).toBe('Create & load')
+    expect(dialog()).not.toContain('only the Ascend runtime can read its tensors')
+  })
+
+  it('shows why CANN does not describe an .om file', async () => {
+    await open(importReview({ kind: 'om', fileName: 'det.om', backend: 'npu_om', backends: [{ name: 'npu_om', isHere: true }], signature: 'unknown', signatureReason: 'AscendCL (CANN) cannot be opened', inputs: [], opset: null }))
+    expect(find('import-create')?.textContent).toBe('Create without loading')
+    expect(dialog()).toContain('AscendCL (CANN) cannot be opened')
   })
 
   it('makes up no types for a model.py that only names its tensors', async () => {

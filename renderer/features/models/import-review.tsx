@@ -30,8 +30,8 @@ export function ImportReview({ state }: { readonly state: ImportReviewState }) {
   const modelName = existing?.name ?? name
   const nameProblem = isWritten || existing !== null ? null : modelNameProblem(name, (models ?? []).map((model) => model.name))
   const isHere = review.backends.some((backend) => backend.isHere && (existing !== null || backend.name === review.backend))
-  // An OM model tells its backend the tensors when it is loaded; a model.py that declares none has nothing to load with.
-  const isDescribed = review.signature === 'complete' || review.kind === 'om' || existing !== null
+  // A model.py that declares no tensors has nothing to load with; an .om file that CANN does not describe here does not load here either.
+  const isDescribed = review.signature === 'complete' || existing !== null
   const canLoad = isExplicit && (isWritten || (isHere && isDescribed))
   const isMissing = review.missingFiles.length > 0
   const isReady = nameProblem === null && !isMissing && folder !== undefined && step === 'ask' && progress === null
