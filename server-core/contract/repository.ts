@@ -32,8 +32,10 @@ export interface ModelInstanceReport {
   readonly runs_on?: 'npu' | 'cpu'
   /** The NPU is a simulated one. */
   readonly simulated?: boolean
-  /** Logical id of the device. */
+  /** Logical id of the device, or of the first of `devices`. */
   readonly device?: number
+  /** Logical ids, where one instance runs on several cards. */
+  readonly devices?: readonly number[]
   /** "Ascend310P3" */
   readonly chip?: string
   readonly precision?: string

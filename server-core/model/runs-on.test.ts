@@ -10,6 +10,7 @@ describe('placementOf', () => {
     ['a model without instances', [], 'CPU'],
     ['one card', [on(1)], 'NPU 1'],
     ['several cards, each once and in order', [on(1), on(0), on(1)], 'NPU 0, 1'],
+    ['one instance on several cards', [on(0, { devices: [0, 1] })], 'NPU 0, 1'],
     ['a card without a number', [{ runs_on: 'npu' }], 'NPU'],
     ['cards and the CPU', [on(0), { runs_on: 'cpu' }], 'NPU 0 + CPU'],
   ])('%s', (_name, reports, runsOn) => {

@@ -45,6 +45,7 @@ TEST(Lifecycle, tells_a_backend_what_it_asks_and_passes_on_what_it_says) {
   EXPECT_CONTAINS(loaded->detail, R"("preferred_groups":[{"kind":"KIND_GPU","count":2,"gpus":[1,3]}],"parallel_model_instance_loading":true,"execution_policy":0)");
   EXPECT_CONTAINS(loaded->detail, "libtriton_minimal.so");
   rig.WaitText(TRITONHOST_EVENT_LOG, R"(initialize minimal {"cmdline":{"auto-complete-config":"true"}})");
+  rig.WaitText(TRITONHOST_EVENT_LOG, "exports TRITONBACKEND_BackendControl");
   const EventPtr memory = rig.Wait(TRITONHOST_EVENT_MEMORY_USAGE, 1);
   EXPECT_EQ(memory->usage_count, 1U);
   EXPECT_EQ(memory->usages[0].byte_size, 1000U);

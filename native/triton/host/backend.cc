@@ -114,6 +114,10 @@ ErrorPtr BackendLibraries::OpenAndInitialize(const std::string& backend, const s
     dlclose(handle);
     return error;
   }
+  if (dlsym(handle, "TRITONBACKEND_BackendControl") != nullptr) {
+    events_->Log(TRITONSERVER_LOG_INFO, __FILE__, __LINE__,
+                 "backend '" + backend + "' exports TRITONBACKEND_BackendControl: no published header declares its arguments, so it is not called");
+  }
   library->handle = handle;
   library->backend = std::move(created);
   return nullptr;

@@ -11,6 +11,8 @@ export interface KnownParameter {
 
 const ONNX = ['onnxruntime']
 const GE = ['npu_ge']
+const OM = ['npu_om']
+const NPU = [...GE, ...OM]
 
 function known(backends: readonly string[], key: string, values: readonly string[], en: string, zh: string): KnownParameter {
   return { key, backends, values, meaning: { en, 'zh-CN': zh } }
@@ -22,7 +24,8 @@ export const KNOWN_PARAMETERS: readonly KnownParameter[] = [
   known(ONNX, 'execution_mode', ['0', '1'], '0: operators one after another; 1: in parallel.', '0：算子依次执行；1：并行执行。'),
   known(ONNX, 'enable_mem_arena', ['0', '1'], '1 keeps freed memory for the next request; 0 gives it back.', '1 保留释放的内存供下次请求使用；0 归还给系统。'),
   known(ONNX, 'enable_mem_pattern', ['0', '1'], '1 plans memory ahead, for inputs of a fixed shape.', '1 预先规划内存，适合固定形状的输入。'),
-  known(GE, 'device_ids', ['0', '1', '0,1'], 'Logical ids of the cards, separated by commas; all cards where it is left out.', '卡的逻辑 ID，逗号分隔；不写则使用全部卡。'),
+  known(NPU, 'npu_fallback', ['fail', 'allow'], 'No NPU to be had: fail the load, or run an ONNX file on the CPU, marked as degraded.', '没有可用的 NPU 时：fail 使加载失败；allow 让 ONNX 文件在 CPU 上运行，并标为降级。'),
+  known(NPU, 'device_ids', ['0', '1', '0,1'], 'Logical ids of the cards, separated by commas; all cards where it is left out.', '卡的逻辑 ID，逗号分隔；不写则使用全部卡。'),
   known(GE, 'device_exec_blocks', ['1', '2', '4', '8'], 'Streams per card; more than 8 makes p99 grow.', '每张卡的流数；超过 8 会拉高 p99。'),
   known(GE, 'instance_exec_blocks', ['1', '2', '4'], 'Streams over which one instance splits its batch; 1 where it is left out.', '一个实例把批拆到几个流上；不写为 1。'),
   known(GE, 'static_model', ['0', '1'], '1 compiles one static graph: no dynamic_batching, no -1 in dims.', '1 编译为静态图：不能有 dynamic_batching，dims 不能有 -1。'),
@@ -36,6 +39,12 @@ export const KNOWN_PARAMETERS: readonly KnownParameter[] = [
   known(GE, 'graph.ge.dynamicDims', ['1;2;4;8'], 'Gears, separated by semicolons: 1;2;4;8.', '分档，分号分隔：1;2;4;8。'),
   known(GE, 'graph.ge.dynamicNodeType', ['1'], '1: gears at the placeholders. Needed together with inputShape and dynamicDims.', '1：分档作用于占位节点。须与 inputShape、dynamicDims 一起给出。'),
   known(GE, 'graph.ge.enableSingleStream', ['true', 'false'], 'true compiles the graph onto one stream.', 'true 把图编译到单个流上。'),
+  known(NPU, 'execution_timeout_ms', ['60000', '10000'], 'How long a step of a run may take before the card counts as hung; 60000 where it is left out.', '一次运行的某一步超过多久即视为卡挂死；不写为 60000 毫秒。'),
+  known(NPU, 'load_timeout_ms', ['600000'], 'How long loading on a card may take; 600000 where it is left out.', '在卡上加载的最长时间；不写为 600000 毫秒。'),
+  known(OM, 'gear_padding', ['all', 'batch', 'none'], 'What may be padded to reach a gear: every dimension, the first one only, or nothing.', '为凑到某一档可以补齐什么：所有维度、仅第一维，或都不补。'),
+  known(OM, 'aicore_num', ['8', '12|10'], 'Core limit: cores (cube|vector) that runs of an instance may take, on models with free shapes.', '锁核：一个实例运行时可用的核（矩阵核|向量核），作用于形状自由的模型。'),
+  known(OM, 'output_bytes', [], 'Room for each output of a model with free shapes: one number, or one per output by commas.', '形状自由的模型每个输出预留的字节数：一个数字，或每个输出一个，逗号分隔。'),
+  known(OM, 'check_chip', ['true', 'false'], 'false loads a file although it names a chip of another family.', 'false：即使文件写的是另一系列的芯片也加载。'),
 ]
 
 export function knownParameters(backend: string): readonly KnownParameter[] {
