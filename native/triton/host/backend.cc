@@ -95,7 +95,7 @@ ErrorPtr BackendLibraries::Open(
   return nullptr;
 }
 
-ErrorPtr BackendLibraries::OpenAndInitialize(const std::string& backend, const std::string& path, const std::string& config_json, Library* library) {
+ErrorPtr BackendLibraries::OpenAndInitialize(const std::string& backend, const std::string& path, const std::string& config_json, Library* library) const {
   void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return ErrorPtr(MakeError(TRITONSERVER_ERROR_NOT_FOUND, std::string("unable to load shared library: ") + dlerror()));
   auto created = std::make_unique<TRITONBACKEND_Backend>();

@@ -82,7 +82,7 @@ class BackendLibraries {
 
   ErrorPtr Find(
       const std::string& backend, const std::string& file_name, const std::string& model_directory, std::uint64_t version, std::string* path) const;
-  static ErrorPtr OpenAndInitialize(const std::string& backend, const std::string& path, const std::string& config_json, Library* library);
+  ErrorPtr OpenAndInitialize(const std::string& backend, const std::string& path, const std::string& config_json, Library* library) const;
 
   const std::vector<std::string> backend_directories_;
   const EventQueuePtr events_;
