@@ -1,14 +1,11 @@
-/** What our NPU backends and the bridge to GE ask of others: of the server only its C API, of CANN nothing at link time. What they do: cpp.test.ts, groups npu_ge and npu_om. */
+/** What our NPU backends and the bridge to GE ask of others: of the server only its C API, of CANN nothing at link time. Looks at the built product. What they do: cpp.test.ts, groups npu_ge and npu_om. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, it } from 'vitest'
-import { BUILD_MILLISECONDS, buildDirectory, buildPreset } from './test-build.ts'
+import { describe, expect, it } from 'vitest'
 
-const libraries = join(buildDirectory('test'), 'backends')
+const libraries = join(import.meta.dirname, '../dist/native/backends')
 const serverFunctions = new Set(readFileSync(join(import.meta.dirname, 'test/server-functions.txt'), 'utf8').split('\n').filter((line) => /^\d /.test(line)).map((line) => line.slice(2)))
-
-beforeAll(() => buildPreset('test'), BUILD_MILLISECONDS)
 
 describe.each(['npu_ge', 'npu_om'])('libtriton_%s.so', (backend) => {
   const library = `${backend}/libtriton_${backend}.so`

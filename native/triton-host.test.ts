@@ -15,7 +15,7 @@ const functions = readFileSync(join(native, 'test/server-functions.txt'), 'utf8'
   .map((line) => ({ tier: Number(line.slice(0, 1)), name: line.slice(2) }))
 
 describe('libtritonserver.so', () => {
-  beforeAll(() => buildPreset('test'), BUILD_MILLISECONDS)
+  beforeAll(() => buildPreset('test', `fixture_backends triton_host_test${process.arch === 'x64' ? ' count_calls' : ''}`), BUILD_MILLISECONDS)
 
   it('exports the 283 functions of the headers under its plain name, beside them only those of host.h', () => {
     const library = join(buildDirectory('test'), 'triton/libtritonserver.so')

@@ -29,6 +29,13 @@ export const NPU_OPTIONS: readonly NpuOption[] = [
   { name: 'dump_graph', levels: [], values: FLAG },
   { name: 'dump_data', levels: [], values: FLAG },
   { name: 'profiling', levels: [], values: ['true', 'dynamic', 'false'] },
+  { name: 'sessions', levels: [], values: ['card', 'stream'] },
+  { name: 'execution_timeout_ms', levels: [] },
+  { name: 'load_timeout_ms', levels: [] },
+  { name: 'gear_padding', levels: [], values: ['all', 'batch', 'none'] },
+  { name: 'aicore_num', levels: [] },
+  { name: 'output_bytes', levels: [] },
+  { name: 'check_chip', levels: [], values: ['true', 'false'] },
   { name: 'ge.exec.deviceId', levels: ['process'] },
   { name: 'ge.session_device_id', levels: ['session'] },
   { name: 'ge.graphRunMode', levels: ['process', 'session'], values: FLAG },
@@ -104,5 +111,7 @@ export function readNpuParameterName(key: string): NpuParameterName {
     const name = key.slice(prefix.length)
     return { level, name, option: BY_NAME.get(name) }
   }
+  // npu_ge takes `global.ge.x` for `ge.x`.
+  if (key.startsWith('global.ge.')) return { level: 'process', name: key.slice('global.'.length), option: BY_NAME.get(key.slice('global.'.length)) }
   return { level: null, name: key, option: undefined }
 }

@@ -403,7 +403,7 @@ const NPU: readonly Case[] = [
   { code: 'npu-unknown-option', severity: 'warning', text: GE + parameter('device_id', '0'), fixed: GE + parameter('device_ids', '0'), good: GE + parameter('my_own', '1') },
   { code: 'npu-option-prefix', severity: 'warning', text: GE + parameter('sesion.ge.exec.precision_mode_v2', 'fp16'), fixed: GE + parameter('session.ge.exec.precision_mode_v2', 'fp16'), good: GE + parameter('graph.ge.exec.precision_mode_v2', 'fp16') },
   { code: 'npu-option-prefix', severity: 'warning', text: GE + parameter('aicoreNum', '12|10'), fixed: GE + parameter('session.ge.aicoreNum', '12|10'), good: GE + parameter('ge.aicoreNum', '12|10') },
-  { code: 'npu-option-prefix', severity: 'warning', text: GE + parameter('global.ge.constLifecycle', 'session'), good: GE },
+  { code: 'npu-option-prefix', severity: 'warning', text: GE + parameter('everything.ge.constLifecycle', 'session'), good: GE + parameter('global.ge.constLifecycle', 'session') },
   { code: 'npu-option-level', severity: 'warning', text: GE + parameter('graph.ge.aicoreNum', '12|10'), fixed: GE + parameter('ge.aicoreNum', '12|10'), good: GE + parameter('session.ge.aicoreNum', '12|10') },
   { code: 'npu-option-value', severity: 'warning', text: GE + parameter('session.ge.exec.precision_mode_v2', 'orign'), fixed: GE + parameter('session.ge.exec.precision_mode_v2', 'origin'), good: GE + parameter('session.ge.exec.precision_mode_v2', 'origin') },
   {
