@@ -68,13 +68,23 @@ void CheckTensor(const kit::ModelConfig& config, const kit::TensorConfig& tensor
                              " in the model file" + (is_batch_fixed ? ": its batch is fixed, so max_batch_size has to be 0 and dims the full shape" : ""));
 }
 
+/** Whether a tensor that the configuration lists has all dimensions of the file, its batch among them. */
+bool ListsWholeShape(const std::vector<kit::TensorConfig>& own, const std::vector<TensorSignature>& file) {
+  return std::any_of(own.begin(), own.end(), [&](const kit::TensorConfig& tensor) {
+    const TensorSignature* const found = Find(file, tensor.name);
+    return found != nullptr && found->has_shape && tensor.model_dims().size() == found->dims.size();
+  });
+}
+
 }  // namespace
 
 Json CompleteConfig(const kit::ModelConfig& config, const ModelSignature& file, std::int64_t default_max_batch_size, bool is_static) {
   Json document = config.document;
   if (!config.inputs.empty() && !config.outputs.empty()) return document;
   const bool can_batch = !is_static && CanBatch(file);
-  const std::int64_t max_batch_size = can_batch && config.max_batch_size == 0 ? default_max_batch_size : config.max_batch_size;
+  // Dims that were written with the batch among them say that the server is not to add one.
+  const bool is_given_whole = ListsWholeShape(config.inputs, file.inputs) || ListsWholeShape(config.outputs, file.outputs);
+  const std::int64_t max_batch_size = can_batch && config.max_batch_size == 0 && !is_given_whole ? default_max_batch_size : config.max_batch_size;
   const std::vector<std::string> scheduled = config.ScheduledInputs();
   const auto fill = [&](const char* field, const std::vector<TensorSignature>& tensors, bool is_input) {
     Json list = Json::Array();

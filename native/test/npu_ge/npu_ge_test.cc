@@ -173,6 +173,13 @@ TEST(Serve, completes_the_config_and_runs_lone_requests_and_batches) {
   EXPECT_EQ(server.Count(TRITONHOST_EVENT_VIOLATION), 0U);
 }
 
+TEST(Serve, adds_no_batch_to_dims_that_have_it) {
+  Server server;
+  EXPECT_EQ(server.LoadModel(1, fixture::LinearModel(-1), R"({"name":"m","input":[{"name":"x","data_type":"TYPE_FP32","dims":["-1","4"]}]})"), "");
+  EXPECT_CONTAINS(std::string(server.loaded()->text), R"("max_batch_size":0)");
+  EXPECT_CONTAINS(std::string(server.loaded()->text), R"("dims":[-1,3])");
+}
+
 TEST(Serve, works_out_output_shapes_from_the_names_of_input_dimensions) {
   Server server;
   EXPECT_EQ(server.ServeModel(1, model_files::Doubled(), Config(R"("max_batch_size":8)", Parameter("instance_exec_blocks", "2"))), "");

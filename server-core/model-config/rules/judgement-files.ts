@@ -5,7 +5,7 @@ import { BACKEND_RULES } from '../infer-backend.ts'
 import { didYouMean } from './did-you-mean.ts'
 import { editsInTurn } from './edits-in-turn.ts'
 import { chosenVersions } from './file-signature.ts'
-import { OWN_BACKENDS, backendOf, isEnsemble, isFolderKnown, namesText } from './judgement-view.ts'
+import { OWN_BACKENDS, backendOf, isEnsemble, isFolderKnown, isNpuBackend, namesText } from './judgement-view.ts'
 import { otherFix, preferredFix, say } from './rule.ts'
 import type { ConfigRule, ConfigView, Finding } from './rule.ts'
 
@@ -55,14 +55,17 @@ const BACKEND: ConfigRule = {
     const others = context.backends.filter((name) => name !== near && name !== 'identity')
     // What lies in the version folders says which one is meant.
     const fitting = others.filter((name) => chosenVersions(config, context).some(({ files }) => files.some((file) => MODEL_FILES[name]?.some((ending) => file.endsWith(ending)) === true)))
-    const meant = near === undefined && fitting.length === 1 ? fitting[0] : undefined
+    // Several: the one that needs no card runs on every machine.
+    const anywhere = fitting.filter((name) => !isNpuBackend(name))
+    const sure = fitting.length === 1 ? fitting : anywhere
+    const meant = near === undefined && sure.length === 1 ? sure[0] : undefined
     yield {
       code: 'backend-not-installed', severity: 'error', path, serverText,
       message: say(`There is no backend '${backend}' here.${near === undefined ? '' : ` Did you mean '${near}'?`} Installed: ${installed.en}.`,
         `没有后端 '${backend}'。${near === undefined ? '' : `是否指 '${near}'？`}已安装：${installed.zh}。`),
       fixes: [
         ...(near === undefined ? [] : [preferredFix(`Use '${near}'`, `使用 '${near}'`, use(near))]),
-        ...others.slice(0, 5).map((name) => (name === meant ? preferredFix : otherFix)(`Use '${name}'`, `使用 '${name}'`, use(name))),
+        ...[...others.filter((name) => name === meant), ...others.filter((name) => name !== meant)].slice(0, 5).map((name) => (name === meant ? preferredFix : otherFix)(`Use '${name}'`, `使用 '${name}'`, use(name))),
       ],
     }
   },

@@ -78,6 +78,10 @@ const FILES: readonly Case[] = [
     code: 'backend-not-installed', severity: 'error', text: 'platform: "tensorflow_savedmodel"\nmax_batch_size: 8\n', context: { ...INSTALLED, ...folder(['model.onnx']) }, isPreferred: true,
     fixed: 'backend: "onnxruntime"\nmax_batch_size: 8\n', good: 'platform: "onnxruntime_onnx"',
   },
+  {
+    code: 'backend-not-installed', severity: 'error', text: 'platform: "tensorflow_savedmodel"\nmax_batch_size: 8\n', context: { backends: ['identity', 'npu_ge', 'npu_om', 'onnxruntime'], ...folder(['model.onnx']) }, isPreferred: true,
+    fixed: 'backend: "onnxruntime"\nmax_batch_size: 8\n', good: 'platform: "onnxruntime_onnx"',
+  },
   { code: 'backend-not-installed', severity: 'error', text: 'backend: "onnxruntme"', context: INSTALLED, fixed: 'backend: "onnxruntime"', good: 'backend: "identity"', says: "Did you mean 'onnxruntime'?" },
   { code: 'backend-not-installed', severity: 'warning', text: 'backend: "npu_ge"', context: INSTALLED, fix: null, good: 'platform: "ensemble"' },
   { code: 'foreign-platform', severity: 'info', text: 'platform: "onnxruntime_onnx"\nbackend: "npu_ge"\n', fixed: 'backend: "npu_ge"\n', good: 'platform: "onnxruntime_onnx"\nbackend: "onnxruntime"\n' },
