@@ -16,7 +16,7 @@ describe.each(['asan', 'tsan'])('C++ tests, preset %s', (preset) => {
   it('passes', { timeout: 15 * 60_000 }, async () => {
     const report = join(buildDirectory(preset), 'tests.xml')
     rmSync(report, { force: true })
-    const { output, failure } = await runProgram('ctest', ['--test-dir', buildDirectory(preset), '--parallel', '2', '--output-on-failure', '--output-junit', report])
+    const { output, failure } = await runProgram('ctest', ['--test-dir', buildDirectory(preset), '--parallel', '2', '--output-on-failure', '--output-junit', report], preset === 'tsan' ? { TSAN_OPTIONS: `suppressions=${join(import.meta.dirname, 'test/tsan.supp')}` } : {})
     const cases = [...readFileSync(report, 'utf8').matchAll(/<testcase name="([^"]+)"[^>]* status="([^"]+)"/g)].map(([, name = '', status]) => ({ name, status }))
     expect(cases.filter(({ status }) => status !== 'run').map(({ name }) => name), output).toEqual([])
     expect(failure, output).toBeNull()

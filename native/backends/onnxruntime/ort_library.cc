@@ -24,7 +24,8 @@ std::unique_ptr<OrtApi> Open(const std::string& wanted) {
   // Official builds send usage data unless this is set before the library's first environment.
   const char* const telemetry = std::getenv("ORT_DISABLE_TELEMETRY");
   if (telemetry == nullptr || std::strcmp(telemetry, "1") != 0) setenv("ORT_DISABLE_TELEMETRY", "1", 1);
-  void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  // Never unmapped: threads that ran its code end later than the backend, and what it left for their end is code of its own.
+  void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (handle == nullptr) {
     const char* const reason = dlerror();
     throw kit::Unavailable("ONNX Runtime could not be opened (" + std::string(reason == nullptr ? path : reason) +

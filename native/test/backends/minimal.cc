@@ -175,7 +175,7 @@ TRITONSERVER_Error* TRITONBACKEND_Finalize(TRITONBACKEND_Backend* backend) {
 }
 
 // Named by an article, declared by no header: to be noticed, never called.
-TRITONSERVER_Error* TRITONBACKEND_BackendControl() { std::abort(); }
+__attribute__((visibility("default"))) TRITONSERVER_Error* TRITONBACKEND_BackendControl() { std::abort(); }
 
 TRITONSERVER_Error* TRITONBACKEND_GetBackendAttribute(TRITONBACKEND_Backend*, TRITONBACKEND_BackendAttribute* attributes) {
   return EntryPoint([&] {
