@@ -1,4 +1,5 @@
-// npm run soak: the long runs that npm test cuts short. --seconds=N shortens each (default 600), --seed=N repeats one.
+// npm run soak: the long runs that npm test cuts short. --seconds=N shortens each (default 600), --seed=N repeats one. Last the C++ one: eight instances over two
+// simulated cards under ThreadSanitizer, without Node.
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { node24, projectDirectory } from './node-24.mjs'
@@ -8,5 +9,18 @@ const runs = [['config-fuzz.ts'], ['server-soak.ts', '--expose-gc']]
 for (const [file, ...nodeFlags] of runs) {
   const script = join(projectDirectory, 'server-core', 'soak', file)
   const result = spawnSync(node24(), [...nodeFlags, script, ...process.argv.slice(2)], { stdio: 'inherit', cwd: projectDirectory })
+  if (result.status !== 0) process.exit(result.status ?? 1)
+}
+
+const option = (name) => process.argv.slice(2).find((argument) => argument.startsWith(`--${name}=`))?.slice(name.length + 3)
+const native = join(projectDirectory, 'native')
+const seed = option('seed')
+const steps = [['cmake', '--preset', 'tsan'], ['cmake', '--build', '--preset', 'tsan', '--target', 'cards_test'], [join(projectDirectory, 'build/native-tsan/test/cards/cards_test'), 'Soak']]
+for (const [command, ...args] of steps) {
+  const result = spawnSync(command, args, {
+    stdio: 'inherit', cwd: native,
+    env: { ...process.env, CARDS_SOAK_SECONDS: option('seconds') ?? '600', TSAN_OPTIONS: `suppressions=${join(native, 'test/tsan.supp')}`, ...(seed === undefined ? {} : { CARDS_SOAK_SEED: seed }) },
+  })
+  if (result.error !== undefined) console.error(`soak: ${command} cannot be started (${result.error.message}): install cmake, make and g++`)
   if (result.status !== 0) process.exit(result.status ?? 1)
 }

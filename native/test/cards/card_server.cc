@@ -94,7 +94,10 @@ std::string CardServer::AddInstanceOf(const CardModel& model) {
 
 std::string CardServer::Unload(const CardModel& model) {
   rig::Must(tritonhost_unload_model(host(), model.token));
-  return Said(Wait(TRITONHOST_EVENT_MODEL_UNLOADED, model.token));
+  const std::string said = Said(Wait(TRITONHOST_EVENT_MODEL_UNLOADED, model.token));
+  // Its instance, where it still had one, went before it. Left lying, the event would be taken for that of the next instance of this token.
+  Drop(TRITONHOST_EVENT_INSTANCE_REMOVED, model.token);
+  return said;
 }
 
 std::string CardServer::Infer(const CardModel& model, float first) {
@@ -129,8 +132,10 @@ double CardServer::Recover(const CardModel& model, double limitSeconds, std::str
       Wait(TRITONHOST_EVENT_INSTANCE_REMOVED, model.token);
       has_instance = false;
     }
-    problem = AddInstanceOf(model);
-    has_instance = problem.empty();
+    const std::string said = AddInstanceOf(model);
+    has_instance = said.empty();
+    // An instance that is there again has answered nothing yet: the problem stays the last one met.
+    if (!has_instance) problem = said;
     if (!has_instance) std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
   return -1;

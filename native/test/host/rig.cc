@@ -152,7 +152,10 @@ void Rig::Collect(std::unique_lock<std::mutex>& lock) {
     }
   }
   lock.lock();
+  if (fresh.empty()) return;
   events_.splice(events_.end(), fresh);
+  ++collections_;
+  changed_.notify_all();
 }
 
 EventPtr Rig::WaitFor(const std::string& what, const std::function<bool(const TritonHostEvent&)>& matches) {
@@ -160,13 +163,14 @@ EventPtr Rig::WaitFor(const std::string& what, const std::function<bool(const Tr
   std::unique_lock lock(mutex_);
   for (;;) {
     Collect(lock);
+    const std::uint64_t seen = collections_;
     for (auto event = events_.begin(); event != events_.end(); ++event) {
       if (!matches(**event)) continue;
       EventPtr taken = std::move(*event);
       events_.erase(event);
       return taken;
     }
-    if (!changed_.wait_until(lock, deadline, [this] { return is_notified_; })) {
+    if (!changed_.wait_until(lock, deadline, [&] { return is_notified_ || collections_ != seen; })) {
       std::string came;
       for (const EventPtr& event : events_) {
         came += "\n  kind " + std::to_string(event->kind) + " token " + std::to_string(event->token) + " " + (event->text == nullptr ? "" : event->text) +
@@ -196,6 +200,18 @@ std::size_t Rig::Count(TritonHostEventKind kind) {
   std::size_t count = 0;
   for (const EventPtr& event : events_) count += event->kind == kind;
   return count;
+}
+
+void Rig::Drop(TritonHostEventKind kind) {
+  std::unique_lock lock(mutex_);
+  Collect(lock);
+  events_.remove_if([kind](const EventPtr& event) { return event->kind == kind; });
+}
+
+void Rig::Drop(TritonHostEventKind kind, std::uint64_t token) {
+  std::unique_lock lock(mutex_);
+  Collect(lock);
+  events_.remove_if([&](const EventPtr& event) { return event->kind == kind && event->token == token; });
 }
 
 int Rig::notified() {

@@ -86,6 +86,10 @@ class Rig {
   EventPtr WaitText(TritonHostEventKind kind, const std::string& part);
   // Those of the kind that came and were not taken.
   std::size_t Count(TritonHostEventKind kind);
+  // Forgets those of the kind that came and were not taken: for tests so long that they would fill the memory and slow every search.
+  void Drop(TritonHostEventKind kind);
+  // Those about the token only.
+  void Drop(TritonHostEventKind kind, std::uint64_t token);
   // How often the host said that events wait.
   int notified();
 
@@ -98,6 +102,8 @@ class Rig {
   std::condition_variable changed_;
   bool is_notified_ = false;
   int notified_ = 0;
+  // How often events were added to the list. One thread may collect what another one waits for: that other one looks again when this has changed.
+  std::uint64_t collections_ = 0;
   std::list<EventPtr> events_;
 };
 
