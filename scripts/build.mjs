@@ -21,7 +21,8 @@ const SERVER_EXTERNALS = ['onnxruntime-node', 'onnxruntime-common', '@gutenye/*'
 const targets = {
   server: { sources: ['server-core', 'electron/server-entry.ts', 'assets/sample-repository'], needs: ['server-core/cli/main.ts'], build: buildServer },
   electron: { sources: ['electron', 'server-core/contract', 'server-core/cli/cann-environment.ts', 'server-core/cli/restart-flags.ts', 'server-core/telemetry'], needs: ['electron/main.ts', 'electron/preload.ts'], build: buildElectron },
-  renderer: { sources: ['renderer', 'server-core/contract'], needs: ['renderer/index.html'], build: buildRenderer },
+  // The config rules and much else of the server's pure code run in the window too.
+  renderer: { sources: ['renderer', 'server-core'], needs: ['renderer/index.html'], build: buildRenderer },
   native: { sources: ['native'], needs: ['native/CMakeLists.txt'], build: buildNative },
 }
 

@@ -86,7 +86,10 @@ TEST(Containment, a_request_released_without_a_final_response_is_answered_at_onc
 }
 
 TEST(Containment, responses_that_leak_are_found_when_the_instance_goes) {
-  Rig rig;
+  // Longer than a busy machine takes to say once that the removal waits.
+  Rig::Options options;
+  options.leak_grace_ms = 3000;
+  Rig rig(options);
   rig.Serve(1, "misbehaving");
   Misbehave(rig, "leak_response", 1);
   Misbehave(rig, "leak_answered", 2);
