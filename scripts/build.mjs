@@ -99,8 +99,9 @@ async function buildNative(outdir) {
     throw new MissingToolsError(`${missing.join(', ')} not found. Install what is missing (Debian and Ubuntu: sudo apt-get install g++ cmake make; openEuler and Fedora: sudo dnf install gcc-c++ cmake make), then run: npm run build`)
   }
   const build = join(root, 'build/native')
+  forgetMovedBuild(build)
   run('cmake', ['-S', join(root, 'native'), '-B', build, '-DCMAKE_BUILD_TYPE=Release', `-DNODE_EXECUTABLE=${process.execPath}`],
-    'install cmake and a C++ compiler (Debian: apt-get install -y cmake g++ make)')
+    'the output above says what is wrong')
   run('cmake', ['--build', build, '--parallel', '2', '--target', 'all', 'simulated_cann'], 'the compiler output above says what is wrong')
   cpSync(join(build, 'addon.node'), join(outdir, 'addon.node'))
   cpSync(join(build, 'triton/libtritonserver.so'), join(outdir, 'libtritonserver.so'))
@@ -113,6 +114,14 @@ async function buildNative(outdir) {
     cpSync(join(build, 'backends', library), join(outdir, 'backends', library))
   }
   return [join(root, 'node_modules/node-addon-api/napi.h'), join(root, 'node_modules/node-api-headers/index.js')]
+}
+
+/** CMake refuses a build directory that was made where the checkout lay before it was moved or copied: then it is made anew. */
+function forgetMovedBuild(build) {
+  const cache = join(build, 'CMakeCache.txt')
+  if (!existsSync(cache)) return
+  const home = /^CMAKE_HOME_DIRECTORY:INTERNAL=(.*)$/m.exec(readFileSync(cache, 'utf8'))?.[1]
+  if (home !== join(root, 'native')) rmSync(build, { recursive: true, force: true })
 }
 
 /** What the native parts are built with and this machine does not have. CXX may name the compiler, as for cmake. */

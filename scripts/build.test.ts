@@ -72,4 +72,12 @@ describe('build', () => {
     expect(existsSync(join(project, 'dist/electron/main.cjs'))).toBe(true)
     expect(existsSync(join(project, 'dist/native'))).toBe(false)
   })
+
+  it('configures the native parts anew where the checkout was moved or copied', () => {
+    mkdirSync(join(project, 'native'))
+    mkdirSync(join(project, 'build/native'), { recursive: true })
+    writeFileSync(join(project, 'native/CMakeLists.txt'), 'cmake_minimum_required(VERSION 3.21)\nproject(moved NONE)\nmessage(FATAL_ERROR "configured here")\n')
+    writeFileSync(join(project, 'build/native/CMakeCache.txt'), 'CMAKE_CACHEFILE_DIR:INTERNAL=/elsewhere/build/native\nCMAKE_HOME_DIRECTORY:INTERNAL=/elsewhere/native\n')
+    expect(build('--only', 'native').stderr).toContain('configured here')
+  })
 })
