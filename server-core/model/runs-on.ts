@@ -8,10 +8,16 @@ export interface ModelPlacement {
   readonly degraded: ModelDegradation | null
 }
 
+/** The devices that an instance is on, as the process numbers them: one instance may run on several. Empty: none, or its backend does not say which. */
+export function devicesOf(report: ModelInstanceReport | null | undefined): readonly number[] {
+  if (report?.runs_on !== 'npu') return []
+  return report.devices ?? (report.device === undefined ? [] : [report.device])
+}
+
 /** @param reports of all instances, one each; null: the backend does not say, and then it is the CPU */
 export function placementOf(reports: readonly (ModelInstanceReport | null)[]): ModelPlacement {
   const onNpu = reports.filter((report) => report?.runs_on === 'npu')
-  const cards = [...new Set(onNpu.flatMap((report) => report?.devices ?? (report?.device === undefined ? [] : [report.device])))].sort((a, b) => a - b)
+  const cards = [...new Set(onNpu.flatMap(devicesOf))].sort((a, b) => a - b)
   const npu = onNpu.length === 0 ? [] : [cards.length === 0 ? 'NPU' : `NPU ${cards.join(', ')}`]
   const fallback = reports.find((report) => report?.runs_on !== 'npu' && report?.fallback_reason !== undefined) ?? null
   return {

@@ -32,6 +32,15 @@ describe('MemoryLedger', () => {
     expect(ledger.records().map(({ card, loadedBytes, reportedBytes }) => [card, loadedBytes, reportedBytes])).toEqual([[4, 300, 220], [5, 0, 7]])
   })
 
+  it('shares out what an instance on several cards holds over them', () => {
+    const ledger = new MemoryLedger()
+    const both = [{ card: 0, ownBytes: 0, usedBytes: 0 }, { card: 1, ownBytes: 0, usedBytes: 0 }]
+    ledger.modelChanged(change('m', 'LOADING'), 10)
+    ledger.modelChanged({ ...change('m', 'READY'), versions: [versionOf([{ runs_on: 'npu', device: 0, devices: [0, 1], weight_bytes: 200, workspace_bytes: 20 }])] }, 20)
+    ledger.read(both, 30)
+    expect(ledger.records().map(({ card, reportedBytes }) => [card, reportedBytes])).toEqual([[0, 110], [1, 110]])
+  })
+
   it('does not take a reading that began before the load had ended', () => {
     const ledger = new MemoryLedger()
     ledger.read(card(500, 0), 0)

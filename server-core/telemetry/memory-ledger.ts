@@ -1,5 +1,6 @@
 import type { ModelCardMemory } from '../contract/devices.ts'
 import type { ModelSummary } from '../contract/repository.ts'
+import { devicesOf } from '../model/runs-on.ts'
 import { runsOnNpu } from './process-owners.ts'
 
 /** Memory of one card at one time, in bytes. */
@@ -104,9 +105,11 @@ export class MemoryLedger {
 function reportedBytes({ versions }: ModelSummary, cardOf: (device: number) => number): ReadonlyMap<number, number> {
   const sums = new Map<number, number>()
   for (const { report } of versions.flatMap(({ instances }) => instances)) {
-    if (report?.device === undefined || report.runs_on !== 'npu' || (report.weight_bytes === undefined && report.workspace_bytes === undefined)) continue
-    const card = cardOf(report.device)
-    sums.set(card, (sums.get(card) ?? 0) + (report.weight_bytes ?? 0) + (report.workspace_bytes ?? 0))
+    if (!report || (report.weight_bytes === undefined && report.workspace_bytes === undefined)) continue
+    const devices = devicesOf(report)
+    // An instance on several cards has the same on each, and tells the sum.
+    const share = ((report.weight_bytes ?? 0) + (report.workspace_bytes ?? 0)) / devices.length
+    for (const card of devices.map(cardOf)) sums.set(card, (sums.get(card) ?? 0) + share)
   }
   return sums
 }

@@ -171,6 +171,16 @@ describe('NpuTelemetry', () => {
     expect(telemetry.report().processes?.map(({ card, models }) => [card, models])).toEqual([[0, ['anywhere']], [1, ['det', 'anywhere']]])
   })
 
+  it('names a model that one instance serves on several cards at each of them', async () => {
+    const report = { runs_on: 'npu', device: 0, devices: [0, 1] } as const
+    const instance = { name: 'i', kind: 'KIND_CPU', isPassive: false, state: 'READY', reason: '', restart: null, report } as const
+    const onBoth = model('det', { versions: [{ version: '1', state: 'READY', reason: '', files: [], changedAt: 0, instances: [instance] }] })
+    const { source, telemetry } = await setUp({ models: [onBoth] })
+    const processes = [{ processId: OWN_PROCESS, name: 'npu-console', memoryBytes: 100 }]
+    await source.answer([0, 1, 2].map((logicalId) => chip({ slot: logicalId, logicalId, processes })))
+    expect(telemetry.report().processes?.map(({ card, models }) => [card, models])).toEqual([[0, ['det']], [1, ['det']], [2, []]])
+  })
+
   it('keeps the memory before a load, after it, and after the unload', async () => {
     const { clock, source, telemetry } = await setUp()
     const own = (memoryBytes: number) => [chip({ processes: [{ processId: OWN_PROCESS, name: 'npu-console', memoryBytes }, { processId: 1, name: 'other', memoryBytes: 7 }] })]

@@ -1,4 +1,5 @@
 import type { ModelSummary } from '../contract/repository.ts'
+import { devicesOf } from '../model/runs-on.ts'
 
 /** Says which models live in a process: the server's own holds all instances that are threads of it; a backend tells of processes that it starts. */
 export class ProcessOwners {
@@ -34,7 +35,7 @@ export class ProcessOwners {
 
 /** Models whose backend names no device may be on any. */
 function isOnDevice({ versions }: ModelSummary, isHere: (device: number) => boolean): boolean {
-  const devices = versions.flatMap(({ instances }) => instances.flatMap(({ report }) => (report?.runs_on === 'npu' && report.device !== undefined ? [report.device] : [])))
+  const devices = versions.flatMap(({ instances }) => instances.flatMap(({ report }) => devicesOf(report)))
   return devices.length === 0 || devices.some(isHere)
 }
 
