@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "acl/calls.h"
+#include "core/call_log.h"
 #include "core/shared_state.h"
 
 using namespace simulator;
@@ -22,6 +23,22 @@ aclError Device_(int32_t id, Device *&device) {
 }
 
 bool IsLimitType(aclrtDevResLimitType type) { return type == ACL_RT_DEV_RES_CUBE_CORE || type == ACL_RT_DEV_RES_VECTOR_CORE; }
+
+/** Takes a call that succeeded down, with the device that is current on the thread. */
+aclError Noted(const char *name, aclError code, uint64_t stream, size_t bytes = 0) {
+  if (code != ACL_SUCCESS || !CallLog::Instance().isOn()) return code;
+  Device *device = nullptr;
+  Call call{name, Rt().CurrentDevice(device) == ACL_SUCCESS ? device->id : -1, 0, 0, stream, {}};
+  if (bytes > 0) call.facts["bytes"] = std::to_string(bytes);
+  CallLog::Instance().Add(std::move(call));
+  return code;
+}
+
+/** The same for a call that names its device. */
+aclError NotedOn(const char *name, aclError code, int32_t device) {
+  if (code == ACL_SUCCESS) Note([&] { return Call{name, device, 0, 0, 0, {}}; });
+  return code;
+}
 
 uint32_t PickLimit(const CoreShare &share, aclrtDevResLimitType type) {
   return static_cast<uint32_t>(type == ACL_RT_DEV_RES_CUBE_CORE ? share.cube : share.vector);
@@ -73,13 +90,13 @@ aclError aclrtGetDeviceCount(uint32_t *count) {
 }
 
 aclError aclrtSetDevice(int32_t deviceId) {
-  return Initialized([&] { return Rt().SetDevice(deviceId); });
+  return Initialized([&] { return NotedOn("aclrtSetDevice", Rt().SetDevice(deviceId), deviceId); });
 }
 aclError aclrtResetDevice(int32_t deviceId) {
-  return Initialized([&] { return Rt().ResetDevice(deviceId, false); });
+  return Initialized([&] { return NotedOn("aclrtResetDevice", Rt().ResetDevice(deviceId, false), deviceId); });
 }
 aclError aclrtResetDeviceForce(int32_t deviceId) {
-  return Initialized([&] { return Rt().ResetDevice(deviceId, true); });
+  return Initialized([&] { return NotedOn("aclrtResetDeviceForce", Rt().ResetDevice(deviceId, true), deviceId); });
 }
 
 aclError aclrtGetDevice(int32_t *deviceId) {
@@ -288,22 +305,22 @@ aclError aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t, uint32_t) {
     Handle handle = 0;
     const aclError code = Rt().CreateStream(handle);
     if (code == ACL_SUCCESS) *stream = FromHandle(handle);
-    return code;
+    return Noted("aclrtCreateStream", code, handle);
   });
 }
 
 aclError aclrtDestroyStream(aclrtStream stream) {
-  return Initialized([&] { return Rt().DestroyStream(ToHandle(stream), false); });
+  return Initialized([&] { return Noted("aclrtDestroyStream", Rt().DestroyStream(ToHandle(stream), false), ToHandle(stream)); });
 }
 aclError aclrtDestroyStreamForce(aclrtStream stream) {
-  return Initialized([&] { return Rt().DestroyStream(ToHandle(stream), true); });
+  return Initialized([&] { return Noted("aclrtDestroyStream", Rt().DestroyStream(ToHandle(stream), true), ToHandle(stream)); });
 }
 aclError aclrtSynchronizeStream(aclrtStream stream) { return aclrtSynchronizeStreamWithTimeout(stream, -1); }
 
 aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) {
   return Initialized([&]() -> aclError {
     if (timeout < -1) return Fail(ACL_ERROR_RT_PARAM_INVALID, "a time limit is -1 or not negative");
-    return Rt().SynchronizeStream(ToHandle(stream), timeout);
+    return Noted("aclrtSynchronizeStream", Rt().SynchronizeStream(ToHandle(stream), timeout), ToHandle(stream));
   });
 }
 
@@ -398,19 +415,19 @@ aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endE
 // --- memory
 
 aclError aclrtMalloc(void **devPtr, size_t size, aclrtMemMallocPolicy) {
-  return Initialized([&] { return Rt().Malloc(devPtr, size, true); });
+  return Initialized([&] { return Noted("aclrtMalloc", Rt().Malloc(devPtr, size, true), 0, size); });
 }
 aclError aclrtMallocAlign32(void **devPtr, size_t size, aclrtMemMallocPolicy) {
-  return Initialized([&] { return Rt().Malloc(devPtr, size, false); });
+  return Initialized([&] { return Noted("aclrtMalloc", Rt().Malloc(devPtr, size, false), 0, size); });
 }
 aclError aclrtFree(void *devPtr) {
-  return Initialized([&] { return Rt().Free(devPtr); });
+  return Initialized([&] { return Noted("aclrtFree", Rt().Free(devPtr), 0); });
 }
 aclError aclrtMallocHost(void **hostPtr, size_t size) {
-  return Initialized([&] { return Rt().MallocHost(hostPtr, size); });
+  return Initialized([&] { return Noted("aclrtMallocHost", Rt().MallocHost(hostPtr, size), 0, size); });
 }
 aclError aclrtFreeHost(void *hostPtr) {
-  return Initialized([&] { return Rt().FreeHost(hostPtr); });
+  return Initialized([&] { return Noted("aclrtFreeHost", Rt().FreeHost(hostPtr), 0); });
 }
 aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind) {
   return Initialized([&] { return Rt().Memcpy(dst, destMax, src, count, kind); });

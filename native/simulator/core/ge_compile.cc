@@ -5,6 +5,7 @@
 #include <fstream>
 #include <thread>
 
+#include "core/call_log.h"
 #include "core/ge_state.h"
 
 namespace simulator {
@@ -27,6 +28,9 @@ void WriteCache(const std::filesystem::path &path, const std::string &content) {
   std::filesystem::create_directories(path.parent_path(), ignored);
   std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
 }
+
+/** GE leaves files in the current directory of the thread that compiles, wherever that is. Their real names are not published. */
+void WriteMeta(const std::string &graph) { std::ofstream("simulated_ge_meta_" + graph + ".json") << "{\"graph\": \"" << graph << "\"}\n"; }
 
 /** Takes a whole compiled graph from the cache named by the options, or compiles it and takes as long as a compiler would. */
 std::shared_ptr<const CompiledModel> CompileOrCached(const Graph &graph, const CompileRequest &request, const Options &options) {
@@ -122,6 +126,14 @@ uint32_t GeCheckOnnx(const void *onnx, size_t bytes) {
   return OnnxSession::Create(onnx, bytes, error) == nullptr ? FailWith("the ONNX model cannot be parsed: " + error) : GE_SUCCESS;
 }
 
+void GeNoteParse(const char *parser, const char *path, const GeOptions &params) {
+  Note([&] {
+    Call call{parser, -1, 0, 0, 0, ToOptions(params)};
+    call.facts["file"] = path == nullptr ? "" : path;
+    return call;
+  });
+}
+
 uint32_t GeReadFile(const char *path, const GeBytes &take) {
   std::string content;
   if (path == nullptr || !ReadWholeFile(path, content)) return FailWith(std::string("the model file cannot be read: ") + (path == nullptr ? "" : path));
@@ -169,6 +181,8 @@ uint32_t GeCompileGraph(uint64_t sessionId, uint32_t graphId) {
   if (graph->style == Style::Build) return FailWith("the graph was built for RunGraph: CompileGraph does not go with it");
   if (EnsureCompiled(*session, *graph) != GE_SUCCESS) return GE_FAILED;
   graph->style = Style::Compile;
+  WriteMeta(graph->name);
+  Note([&] { return Call{"CompileGraph", session->device->id, sessionId, graphId, 0, {}}; });
   return GE_SUCCESS;
 }
 

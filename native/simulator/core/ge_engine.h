@@ -55,6 +55,8 @@ const char *GeErrorText();
 uint32_t GeCheckOnnx(const void *onnx, size_t bytes);
 /** Hands a whole file over. */
 uint32_t GeReadFile(const char *path, const GeBytes &take);
+/** Takes down that a parser was called, with which file and parameters. */
+void GeNoteParse(const char *parser, const char *path, const GeOptions &params);
 /** Compiles to the bytes of an .om file. */
 uint32_t GeBuildOm(const GeGraphSource &graph, const GeOptions &options, const GeBytes &take);
 /** For a failure that the translating library finds itself. */

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstring>
 
+#include "core/call_log.h"
 #include "core/errors.h"
 #include "core/ge_state.h"
 
@@ -156,9 +157,26 @@ bool StoreOutput(Run &run, size_t index, const TensorView &result, std::string &
   return true;
 }
 
+/** "[1,4][2]" */
+std::string ShapesText(const std::vector<GeTensor> &tensors) {
+  std::string text;
+  for (const GeTensor &tensor : tensors) {
+    text += '[';
+    for (size_t axis = 0; axis < tensor.dims.size(); axis++) text += (axis == 0 ? "" : ",") + std::to_string(tensor.dims[axis]);
+    text += ']';
+  }
+  return text;
+}
+
 TaskResult Perform(Run &run, Stream &stream) {
   const std::lock_guard turn(run.graph->run);
   const Device &device = run.loaded->device();
+  const CompiledModel &model = *run.graph->model;
+  const NotedTask noted("run", device.id, stream.handle(),
+                        {{"inputs", ShapesText(run.inputs)},
+                         {"outputs", run.ownsOutputs ? "of GE" : "of the caller"},
+                         {"cores", std::to_string(model.IsDynamic() ? run.cores.cube : model.cubeCores) + "|" +
+                                       std::to_string(model.IsDynamic() ? run.cores.vector : model.vectorCores)}});
   const Runtime::TaskScope scope;
   if (!run.loaded->IsUsable()) return {ACL_ERROR_RT_CONTEXT_NULL, "device " + std::to_string(device.id) + " was reset after the graph was loaded"};
   for (const std::vector<GeTensor> *side : {&run.inputs, &run.outputs}) {
@@ -281,6 +299,7 @@ uint32_t GeLoadGraph(uint64_t sessionId, uint32_t graphId, const GeOptions &opti
   if (Runtime::Instance().FindStream(ToHandle(stream), found) != ACL_SUCCESS) return FailBelow("the graph cannot be loaded on this stream");
   if (EnsureLoaded(*session, *graph) != GE_SUCCESS) return GE_FAILED;
   graph->loadOptions = ToOptions(options);
+  Note([&] { return Call{"LoadGraph", session->device->id, sessionId, graphId, ToHandle(stream), graph->loadOptions}; });
   return GE_SUCCESS;
 }
 

@@ -1,6 +1,8 @@
 // GE's initialisation, its sessions and the graphs in them.
 #include <algorithm>
+#include <cstdlib>
 
+#include "core/call_log.h"
 #include "core/errors.h"
 #include "core/ge_state.h"
 
@@ -105,6 +107,14 @@ uint32_t GeInitialize(const GeOptions &options) {
   }
   engine.options = std::move(parsed);
   engine.isInitialized = true;
+  Note([&] {
+    Call call{"GEInitialize", -1, 0, 0, 0, engine.options};
+    // What GE reads besides its options, when it starts.
+    for (const char *name : {"DUMP_GE_GRAPH", "DUMP_GRAPH_LEVEL", "DUMP_GRAPH_PATH", "PROFILING_MODE"}) {
+      if (const char *value = std::getenv(name); value != nullptr) call.facts[std::string("env:") + name] = value;
+    }
+    return call;
+  });
   return GE_SUCCESS;
 }
 
@@ -113,6 +123,7 @@ uint32_t GeFinalize() {
   const std::lock_guard lock(engine.mutex);
   engine.isInitialized = false;
   engine.options.clear();
+  Note([] { return Call{"GEFinalize", -1, 0, 0, 0, {}}; });
   return GE_SUCCESS;
 }
 
@@ -158,6 +169,7 @@ uint64_t GeCreateSession(const GeOptions &given) {
   session->generation = session->device->generation;
   session->worker = std::make_unique<Stream>(0, 0, id);
   const std::lock_guard lock(engine.mutex);
+  Note([&] { return Call{"Session", id, engine.next, 0, 0, session->options}; });
   engine.sessions.emplace(engine.next, std::move(session));
   return engine.next++;
 }
@@ -172,6 +184,7 @@ void GeDestroySession(uint64_t id) {
     session = std::move(found->second);
     engine.sessions.erase(found);
   }
+  Note([&] { return Call{"~Session", session->device->id, id, 0, 0, {}}; });
   session->worker->Stop(false);
   {
     const std::lock_guard lock(session->mutex);
@@ -194,6 +207,7 @@ uint32_t GeAddGraph(uint64_t sessionId, uint32_t graphId, const GeGraphSource &s
   graph->options = ToOptions(options);
   if (!CheckOptions(Merge(*session, graph.get()))) return GE_FAILED;
   const std::lock_guard lock(session->mutex);
+  Note([&] { return Call{"AddGraph", session->device->id, sessionId, graphId, 0, graph->options}; });
   // Of a repeated id only the first is kept.
   session->graphs.emplace(graphId, std::move(graph));
   return GE_SUCCESS;
@@ -205,6 +219,7 @@ uint32_t GeRemoveGraph(uint64_t sessionId, uint32_t graphId) {
   if (FindGraph(sessionId, graphId, session, graph) != GE_SUCCESS) return GE_FAILED;
   const std::lock_guard lock(session->mutex);
   session->graphs.erase(graphId);
+  Note([&] { return Call{"RemoveGraph", session->device->id, sessionId, graphId, 0, {}}; });
   return GE_SUCCESS;
 }
 

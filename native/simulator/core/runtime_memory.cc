@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/call_log.h"
 #include "core/errors.h"
 #include "core/runtime.h"
 #include "core/shared_state.h"
@@ -217,6 +218,7 @@ aclError Runtime::MemcpyAsync(void *destination, size_t room, const void *source
   // With pageable memory the call waits for the copy, so that only pinned memory can be gone by then.
   const void *pinned = copy.isPinned && !(copy.toDevice && copy.fromDevice) ? (copy.toDevice ? source : destination) : nullptr;
   const auto task = [=, this](Stream &own) {
+    const NotedTask noted(copy.point() == FaultPoint::CopyIn ? "copy-in" : copy.point() == FaultPoint::CopyOut ? "copy-out" : "copy-inside", device->id, own.handle());
     TaskResult fault = TaskFault(*device, &own, copy.point());
     if (fault.code != ACL_SUCCESS) return fault;
     const TaskScope scope;

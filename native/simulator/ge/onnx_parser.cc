@@ -13,6 +13,7 @@ graphStatus aclgrphParseONNXFromMem(const char *buffer, size_t size, const std::
 }
 
 graphStatus aclgrphParseONNX(const char *model_file, const std::map<AscendString, AscendString> &parser_params, Graph &graph) {
+  simulator::GeNoteParse("aclgrphParseONNX", model_file, ToGeOptions(parser_params));
   graphStatus status = GRAPH_FAILED;
   simulator::GeReadFile(model_file, [&](const void *data, size_t bytes) {
     status = aclgrphParseONNXFromMem(static_cast<const char *>(data), bytes, parser_params, graph);

@@ -7,8 +7,17 @@
 namespace ge_fixture {
 
 const char *Directory() { return fixture::Directory().c_str(); }
-void UseCards(const char *profile, const char *faults) { fixture::UseCards({profile}, faults); }
-void UseCardsInTime(const char *profile, double timeScale) { fixture::UseCards({profile}, "", "\"timeScale\": " + std::to_string(timeScale)); }
+
+void UseCards(const char *profile, const char *faults) {
+  // GE writes into the current directory.
+  std::filesystem::current_path(fixture::Directory());
+  fixture::UseCards({profile}, faults);
+}
+
+void UseCardsInTime(const char *profile, double timeScale) {
+  std::filesystem::current_path(fixture::Directory());
+  fixture::UseCards({profile}, "", "\"timeScale\": " + std::to_string(timeScale));
+}
 
 std::vector<char> LinearModel(int64_t batch) {
   const std::string model = fixture::LinearModel(batch);

@@ -10,6 +10,7 @@ namespace ge_fixture {
 
 
 const char *Directory();
+/** Makes the folder of the test the current directory too, since GE writes there. */
 void UseCards(const char *profile, const char *faults = "");
 /** As UseCards, with modelled times stretched by the factor. */
 void UseCardsInTime(const char *profile, double timeScale);

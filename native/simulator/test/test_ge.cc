@@ -1,5 +1,6 @@
 // The simulated GE: parser, sessions, options, the order of calls, the context trap, runs; numbers equal ONNX Runtime's.
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -307,6 +308,16 @@ TEST(the_parser_may_fix_the_shape) {
   size_t bytes = 0;
   CHECK_EQ(session.GetCompiledGraphSummary(1)->GetConstMemorySize(bytes), ge::SUCCESS);
   CHECK(bytes > 0);
+}
+
+TEST(compiling_leaves_a_file_in_the_current_directory) {
+  StartGe();
+  const std::string meta = std::string(ge_fixture::Directory()) + "/simulated_ge_meta_test.json";
+  ge::Session session({});
+  CHECK_EQ(session.AddGraph(1, Parse(ge_fixture::LinearModel(1))), ge::SUCCESS);
+  CHECK(access(meta.c_str(), F_OK) != 0);
+  CHECK_EQ(session.CompileGraph(1), ge::SUCCESS);
+  CHECK_EQ(access(meta.c_str(), F_OK), 0);
 }
 
 TEST(a_core_number_on_the_graph_fails_at_the_load) {
