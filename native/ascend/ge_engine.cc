@@ -50,13 +50,15 @@ std::shared_ptr<GeEngine::Lease> GeEngine::Start(const GeLibrary& library, const
       if (key.starts_with(ENVIRONMENT)) setenv(Shown(key).c_str(), value.c_str(), 1);
     }
     // On a thread of its own, from which GE's own threads inherit the directory.
-    RunSupervised("starting the graph engine (GEInitialize)", START_LIMIT, [&library, given = OptionsOfGe(options), work_directory] {
-      EnterPrivateDirectory(work_directory);
+    const auto problem = std::make_shared<std::string>();
+    RunSupervised("starting the graph engine (GEInitialize)", START_LIMIT, [&library, given = OptionsOfGe(options), work_directory, problem] {
+      *problem = EnterPrivateDirectory(work_directory);
       const GeOptionList list(given);
       if (const uint32_t status = library.bridge.initialize(list.get()); status != 0) throw library.Failure("starting the graph engine (GEInitialize)", status);
     });
     running_ = &library;
     options_ = options;
+    directory_problem_ = *problem;
   }
   for (const auto& [key, value] : options) {
     const auto found = options_.find(key);
@@ -79,6 +81,11 @@ std::vector<std::string> GeEngine::ForeignOptions(const Lease& lease) {
     if (!lease.options().contains(key)) sentences.push_back(Shown(key) + " = " + value + " acts here too: another model set it for the whole process");
   }
   return sentences;
+}
+
+std::string GeEngine::DirectoryProblem() {
+  const std::lock_guard lock(mutex_);
+  return directory_problem_;
 }
 
 void GeEngine::Leave(const Lease& lease) {

@@ -44,6 +44,9 @@ class GeEngine {
   /** What GE runs with and the user did not ask for itself: options of other models act on it too. Sentences. */
   std::vector<std::string> ForeignOptions(const Lease& lease);
 
+  /** Why GE's files may land in the server's own current directory instead of the work directory; empty: they do not. */
+  std::string DirectoryProblem();
+
   /** Ends GE where nobody uses it. When the backend goes. */
   void Stop();
 
@@ -55,6 +58,7 @@ class GeEngine {
   std::mutex mutex_;
   const GeLibrary* running_ = nullptr;
   GeOptionMap options_;
+  std::string directory_problem_;
   std::vector<const Lease*> leases_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <mutex>
 
@@ -30,6 +31,10 @@ const NpuGeBridge& OpenBridge(const std::string& directory, bool is_simulated) {
   std::vector<std::string> candidates;
   if (!is_simulated) candidates.push_back(file("libnpu_ge_bridge_cann.so"));
   candidates.push_back(file("libnpu_ge_bridge.so"));
+  if (std::none_of(candidates.begin(), candidates.end(), [](const std::string& path) { return std::filesystem::exists(path); })) {
+    throw Error(ErrorKind::Unsupported, "The bridge to the graph engine (GE), libnpu_ge_bridge.so, is not in " + directory +
+                                            ": it is a part of the backend and lies beside libtriton_npu_ge.so or two folders above it. Install the backend whole, or build it (npm ci)");
+  }
   std::string reasons;
   for (const std::string& path : candidates) {
     if (path != candidates.back() && !std::filesystem::exists(path)) continue;

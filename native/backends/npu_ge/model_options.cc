@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <set>
+#include <map>
 #include <string_view>
 
 namespace npu_console::npu_ge {
@@ -89,6 +89,21 @@ bool TakeOption(ModelOptions& options, const std::string& written, const std::st
   return true;
 }
 
+// What the model says of an option holds against the command line, at whichever levels the two stand: a default at a narrower level would win over it in GE.
+void TakeOver(ModelOptions& options, const ModelOptions& own) {
+  for (const auto& [key, value] : own.process) {
+    options.session.erase(key);
+    options.graph.erase(key);
+    options.process[key] = value;
+  }
+  for (const auto& [key, value] : own.session) {
+    options.graph.erase(key);
+    options.session[key] = value;
+  }
+  for (const auto& [key, value] : own.graph) options.graph[key] = value;
+  for (const auto& [key, value] : own.parser) options.parser[key] = value;
+}
+
 // GE_NPU_CONFIG: {"ge.exec.precision_mode_v2": "origin"}, stronger than all other options of the process.
 void TakeEnvironment(ModelOptions& options) {
   const char* const text = std::getenv("GE_NPU_CONFIG");
@@ -123,13 +138,22 @@ std::vector<int> ReadDeviceIds(const std::string& text) {
   }
 }
 
+void MakeDirectory(const std::filesystem::path& directory) {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error) {
+    throw InvalidArgument("GE cannot write to " + directory.string() + " (" + error.message() +
+                          "): set --backend-config=npu_ge,work-directory=DIR to a folder that the server's user may write to");
+  }
+}
+
 void TakeSwitches(ModelOptions& options, const kit::Options& read, const kit::ModelFacts& model, const std::filesystem::path& work_directory) {
   if (read.Boolean("dump_graph").value_or(false)) {
     const std::filesystem::path directory = work_directory / "dump_graph";
     options.process["env:DUMP_GE_GRAPH"] = "2";
     options.process["env:DUMP_GRAPH_LEVEL"] = "2";
     options.process["env:DUMP_GRAPH_PATH"] = directory.string();
-    std::filesystem::create_directories(directory);
+    MakeDirectory(directory);
     options.notes.push_back("GE writes its graphs to " + directory.string());
   }
   if (read.Boolean("dump_data").value_or(false)) {
@@ -137,13 +161,13 @@ void TakeSwitches(ModelOptions& options, const kit::Options& read, const kit::Mo
     options.session.emplace("ge.exec.enableDump", "1");
     options.session.emplace("ge.exec.dumpPath", directory.string());
     options.session.emplace("ge.exec.dumpMode", "all");
-    std::filesystem::create_directories(directory);
+    MakeDirectory(directory);
     options.notes.push_back("GE writes the tensors of every operator to " + options.session.at("ge.exec.dumpPath") + ", which slows it down");
   }
   const std::string profiling = read.Text("profiling").value_or("false");
   if (profiling == "true" || profiling == "1") {
     const std::filesystem::path directory = work_directory / "profiling";
-    std::filesystem::create_directories(directory);
+    MakeDirectory(directory);
     options.process.emplace("ge.exec.profilingMode", "1");
     options.process.emplace("ge.exec.profilingOptions", R"({"output":")" + directory.string() + R"(","task_time":"on","runtime_api":"on","aic_metrics":"PipeUtilization"})");
     options.notes.push_back("GE records a profile into " + directory.string());
@@ -175,7 +199,9 @@ ModelOptions ReadModelOptions(const kit::ModelFacts& model, const kit::BackendSe
   options.process["ge.graphRunMode"] = "0";
   options.session["ge.constLifecycle"] = "session";
   for (const auto& [key, value] : settings.values()) TakeOption(options, key, value);
-  for (const auto& [key, value] : model.config.document["parameters"].members()) TakeOption(options, key, value["string_value"].String(""));
+  ModelOptions own;
+  for (const auto& [key, value] : model.config.document["parameters"].members()) TakeOption(own, key, value["string_value"].String(""));
+  TakeOver(options, own);
   TakeEnvironment(options);
 
   const kit::Options read(model.config, settings);
@@ -229,13 +255,21 @@ void CheckModelOptions(const ModelOptions& options, const kit::ModelConfig& conf
 
 int BlocksPerDevice(const ModelOptions& options, const kit::ModelConfig& config, std::size_t device_count) {
   if (options.device_exec_blocks > 0) return options.device_exec_blocks;
-  std::int64_t anywhere = 0, bound = 0;
+  std::int64_t anywhere = 0, on_each = 0, bound = 0;
+  std::map<std::int64_t, std::int64_t> on_card;
   for (const kit::InstanceGroupConfig& group : config.instance_groups) {
+    const std::int64_t count = std::max<std::int64_t>(1, group.count);
     // A group of KIND_GPU makes `count` instances on each of its cards.
-    (group.kind == "KIND_GPU" ? bound : anywhere) += std::max<std::int64_t>(1, group.count);
+    if (group.kind != "KIND_GPU") {
+      anywhere += count;
+    } else if (group.device_ids.empty()) {
+      on_each += count;
+    } else {
+      for (const std::int64_t id : group.device_ids) bound = std::max(bound, on_card[id] += count);
+    }
   }
   const auto devices = static_cast<std::int64_t>(std::max<std::size_t>(1, device_count));
-  const std::int64_t blocks = (anywhere * options.instance_exec_blocks + devices - 1) / devices + bound * options.instance_exec_blocks;
+  const std::int64_t blocks = (anywhere * options.instance_exec_blocks + devices - 1) / devices + (on_each + bound) * options.instance_exec_blocks;
   return static_cast<int>(std::clamp<std::int64_t>(blocks, 1, kMostStreams));
 }
 

