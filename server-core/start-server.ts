@@ -71,6 +71,7 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
       npu: { source: options.npu, simulatedCann: simulated?.cann.directory ?? null }, nativeDirectory: dirname(NATIVE_ADDON_PATH),
     }),
     processId: process.pid, modelSummaries: () => server.modelSummaries(), findDcmi: dcmiFinder(simulated, logs.logger('npu-telemetry')),
+    onCardsAnswer: (isBack) => { server.cardsAnswer(isBack) },
   })
   const server: TritonInferenceServer = new TritonInferenceServer({ options, registry, clock: systemClock, logs, npus: () => devices.samples() })
   server.subscribe({ modelChanged: (summary) => { devices.modelChanged(summary) } })

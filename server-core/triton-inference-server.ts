@@ -254,6 +254,13 @@ export class TritonInferenceServer implements InferenceServer {
   /** Tells listeners that the server's status changed in a way only its owner knows (a front end opened). */
   announceStatus(): void { this.#notify((listener) => listener.statusChanged?.()) }
 
+  /** Cards answer again: instances that wait for one of them are tried at once. @param isBack whether a device, as backends number it, is one of them */
+  cardsAnswer(isBack: (device: number) => boolean): void {
+    for (const { versions } of this.#lifecycle.records.values()) {
+      for (const { model } of versions.values()) model?.cardsAnswer(isBack)
+    }
+  }
+
   /** Ends every load that did not finish; whoever asked for it is told that it is out-dated. */
   interruptLoads(): void { this.#lifecycle.interruptLoads() }
 

@@ -2,7 +2,7 @@
 import { useTranslation } from 'react-i18next'
 import type { ReactNode } from 'react'
 import { ConsoleError } from '../console-client.ts'
-import { explainNpuFault } from '../lib/npu-fault.ts'
+import { explainNpuFault } from '../../server-core/contract/npu-fault.ts'
 import { StateMark } from './state-pill.tsx'
 
 interface ErrorNoticeProps {

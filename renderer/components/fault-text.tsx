@@ -3,7 +3,7 @@
  * words. A text about anything else is shown as it is.
  */
 import { useTranslation } from 'react-i18next'
-import { explainNpuFault } from '../lib/npu-fault.ts'
+import { explainNpuFault } from '../../server-core/contract/npu-fault.ts'
 import { routeHash } from '../router.ts'
 import { Disclosure } from './disclosure.tsx'
 

@@ -2,7 +2,7 @@
 import { useTranslation } from 'react-i18next'
 import type { ModelSummary } from '../../server-core/contract/repository.ts'
 import { UNKNOWN } from '../lib/format.ts'
-import { explainNpuFault } from '../lib/npu-fault.ts'
+import { explainNpuFault } from '../../server-core/contract/npu-fault.ts'
 import { StateMark } from './state-pill.tsx'
 import './runs-on-badge.css'
 

@@ -1,6 +1,6 @@
 /** What the models say about one card: who computes on it, and what failed there. Pure. */
 import type { ModelSummary } from '../../server-core/contract/repository.ts'
-import { explainNpuFault, type NpuFaultExplanation } from './npu-fault.ts'
+import { explainNpuFault, type NpuFaultExplanation } from '../../server-core/contract/npu-fault.ts'
 
 export interface ModelOnCard {
   readonly model: string

@@ -1,5 +1,5 @@
 /** What a server text about a failed load means: the sentence to head it with, where, expected and found, and the likely cause. */
-import { explainNpuFault, type NpuFault } from './npu-fault.ts'
+import { explainNpuFault, type NpuFault } from '../../server-core/contract/npu-fault.ts'
 
 export type FailureCause =
   | NpuFault

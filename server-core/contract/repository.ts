@@ -61,15 +61,15 @@ export interface ModelInstanceSummary {
   readonly reason: string
   /** While RESTARTING: which of the attempts comes next or is under way. Null otherwise. */
   readonly restart: InstanceRestart | null
-  /** What it runs on, as its backend says; absent: the backend does not say. */
+  /** What it runs on, or ran on before it died, as its backend says; absent: the backend does not say. */
   readonly report?: ModelInstanceReport
 }
 
 export interface InstanceRestart {
   /** From 1. */
   readonly attempt: number
-  /** After so many the instance is given up. */
-  readonly limit: number
+  /** After so many the instance is given up; null: never, since its card is at fault and may come back at any time. */
+  readonly limit: number | null
   /** When it begins, milliseconds since the epoch; past: it is under way. */
   readonly at: number
 }

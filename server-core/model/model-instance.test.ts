@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { BackendModel, BackendModelInstance } from '../backends/backend.ts'
+import type { ModelInstanceReport } from '../contract/repository.ts'
 import { LogHub } from '../logger.ts'
 import { ModelStatistics } from '../metrics/model-statistics.ts'
 import { InflightRequest, type RequestOutcome } from '../scheduling/inflight-request.ts'
@@ -7,6 +8,7 @@ import { InstancePool } from '../scheduling/instance-pool.ts'
 import { Payload } from '../scheduling/payload.ts'
 import { RateLimiter } from '../scheduling/rate-limiter.ts'
 import { readModelConfig } from '../model-config/read-config.ts'
+import { ServerError } from '../server-error.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
 import { ModelInstance } from './model-instance.ts'
 
@@ -19,6 +21,10 @@ class MortalBackend implements BackendModel {
   readonly deaths: ((error: Error) => void)[] = []
   starts = 0
   failingStarts = 0
+  /** Why those fail. */
+  refusal: Error = new Error('no memory')
+  /** What instances say that they run on. */
+  report: ModelInstanceReport | null = null
   finalized = 0
   /** What a start waits for. */
   gate: Promise<void> = Promise.resolve()
@@ -29,9 +35,10 @@ class MortalBackend implements BackendModel {
 
   async initializeInstance(): Promise<BackendModelInstance> {
     this.starts++
-    if (this.failingStarts-- > 0) throw new Error('no memory')
+    if (this.failingStarts-- > 0) throw this.refusal
     await this.gate
     return {
+      report: this.report,
       execute: (requests) => this.execute(requests),
       onDeath: (listener) => { this.deaths.push(listener) },
       finalize: async () => { this.finalized++ },
@@ -52,7 +59,7 @@ async function setUp({ joins = true, starts = true, isPassive = false, warmUp, l
   const instance = new ModelInstance({
     context: { name: 'm_0', index: 0, kind: 'KIND_CPU', deviceId: 0, isPassive },
     admission: limiter?.register({ resources: [{ name: 'R', count: 1, global: false }], priority: 1, device: 0 }) ?? null, ...(warmUp === undefined ? {} : { warmUp }), signature: '', backendModel: backend, statistics, pool, clock, log: new LogHub().logger('test'),
-    model: 'm', version: '1', onGivenUp: (error) => { givenUp.push(error.message) }, onStateChanged: () => {},
+    model: 'm', version: '1', onOutOfService: (error) => { givenUp.push(error.message) }, onStateChanged: () => {},
   })
   if (starts) await instance.start()
   if (starts && joins) instance.join()
@@ -182,6 +189,109 @@ describe('a dead instance', () => {
     clock.advance(100 * SECOND)
     await settle()
     expect(backend.starts).toBe(1)
+  })
+})
+
+describe('an instance whose card is at fault', () => {
+  const LOST = new ServerError('UNAVAILABLE', 'Device 1: running failed with 507901 SOCKET_CLOSE: the link to the card is gone: the card is lost')
+  const REPORT = { runs_on: 'npu', device: 1 } as const
+
+  async function onCard(report: ModelInstanceReport | null = REPORT) {
+    const rig = await setUp({ starts: false })
+    rig.backend.report = report
+    await rig.instance.start()
+    rig.instance.join()
+    return rig
+  }
+
+  /** Attempts one after another, all of which fail; returns the wait before each. */
+  async function waits({ clock, instance }: Awaited<ReturnType<typeof onCard>>, count: number): Promise<number[]> {
+    const seconds: number[] = []
+    for (let attempt = 0; attempt < count; attempt++) {
+      const wait = ((instance.restart?.at ?? 0) - clock.wallMilliseconds()) / 1000
+      seconds.push(wait)
+      clock.advance(wait * SECOND)
+      await settle()
+    }
+    return seconds
+  }
+
+  it('is tried for as long as the card is away, at most half a minute apart, and says all the while what it runs on', async () => {
+    const rig = await onCard()
+    const { backend, instance } = rig
+    backend.failingStarts = 40
+    backend.refusal = new ServerError('INTERNAL', 'loading m on device 1 failed with 507033 DEV_SETUP_ERROR: the card could not be started')
+    backend.deaths[0]?.(LOST)
+    expect(instance).toMatchObject({ state: 'RESTARTING', trouble: LOST.message, report: REPORT, restart: { attempt: 1, limit: null } })
+    expect(await waits(rig, 40)).toEqual([1, 2, 4, 8, 16, ...Array.from({ length: 35 }, () => 30)])
+    expect(instance).toMatchObject({ state: 'RESTARTING', trouble: backend.refusal.message, report: REPORT, restart: { attempt: 41, limit: null } })
+    await waits(rig, 1)
+    expect(instance).toMatchObject({ state: 'READY', trouble: '', restart: null })
+  })
+
+  it('is no longer expected, with its last reason, once others would have been given up', async () => {
+    const rig = await onCard()
+    rig.backend.failingStarts = 7
+    rig.backend.refusal = LOST
+    rig.backend.deaths[0]?.(LOST)
+    await waits(rig, 4)
+    expect([rig.instance.isExpected, rig.givenUp]).toEqual([true, []])
+    await waits(rig, 1)
+    expect([rig.instance.isExpected, rig.givenUp]).toEqual([false, [LOST.message]])
+    await waits(rig, 3)
+    expect([rig.instance.state, rig.instance.isExpected]).toEqual(['READY', true])
+  })
+
+  it('is tried at once when that card answers again', async () => {
+    const rig = await onCard()
+    const { clock, backend, instance } = rig
+    backend.failingStarts = 8
+    backend.refusal = LOST
+    backend.deaths[0]?.(LOST)
+    await waits(rig, 8)
+    instance.cardsAnswer((device) => device === 0)
+    await settle()
+    expect(instance.state).toBe('RESTARTING')
+    instance.cardsAnswer((device) => device === 1)
+    await settle()
+    expect([instance.state, backend.starts]).toEqual(['READY', 10])
+    clock.advance(100 * SECOND)
+    await settle()
+    expect(backend.starts).toBe(10)
+  })
+
+  it('is tried again soon when the card answers while an attempt is under way that began too early', async () => {
+    const rig = await onCard()
+    const { clock, backend, instance } = rig
+    backend.failingStarts = 6
+    backend.refusal = LOST
+    backend.deaths[0]?.(LOST)
+    await waits(rig, 6)
+    const { promise, reject } = Promise.withResolvers<void>()
+    backend.gate = promise
+    clock.advance(30 * SECOND)
+    instance.cardsAnswer(() => true)
+    backend.gate = Promise.resolve()
+    reject(LOST)
+    await settle()
+    expect(instance.restart?.at).toBe(clock.wallMilliseconds() + 1000)
+    clock.advance(1 * SECOND)
+    await settle()
+    expect(instance.state).toBe('READY')
+  })
+
+  it.each([
+    ['its code crashed', REPORT, new ServerError('INTERNAL', 'the backend threw: out of range')],
+    ['an operator of its model fails', REPORT, new ServerError('UNAVAILABLE', 'Device 1: failed with 507015 AICORE_EXCEPTION: an operator failed on the AI Core')],
+    ['it runs on the CPU', { runs_on: 'cpu' } as const, new ServerError('UNAVAILABLE', 'not now')],
+    ['it does not say what it runs on', null, new ServerError('UNAVAILABLE', 'not now')],
+  ])('is given up after five attempts all the same where %s', async (_what, report, error) => {
+    const rig = await onCard(report)
+    rig.backend.failingStarts = 9
+    rig.backend.refusal = error
+    rig.backend.deaths[0]?.(error)
+    expect(await waits(rig, 5)).toEqual([1, 2, 4, 8, 8])
+    expect([rig.instance.state, rig.instance.report, rig.givenUp]).toEqual(['FAILED', report, [error.message]])
   })
 })
 

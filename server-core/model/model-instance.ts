@@ -1,5 +1,6 @@
 import type { BackendInstanceContext, BackendModel, BackendModelInstance, CountedExecution } from '../backends/backend.ts'
 import type { Clock } from '../clock.ts'
+import { isFaultOfCard } from '../contract/npu-fault.ts'
 import type { InstanceRestart, ModelInstanceReport, ModelInstanceState } from '../contract/repository.ts'
 import type { Logger } from '../logger.ts'
 import type { ModelStatistics } from '../metrics/model-statistics.ts'
@@ -8,6 +9,7 @@ import type { InstancePool, PayloadRunner } from '../scheduling/instance-pool.ts
 import type { Payload } from '../scheduling/payload.ts'
 import type { Admission } from '../scheduling/rate-limiter.ts'
 import { ServerError } from '../server-error.ts'
+import { devicesOf } from './runs-on.ts'
 
 export interface ModelInstanceOptions {
   readonly context: BackendInstanceContext
@@ -24,14 +26,16 @@ export interface ModelInstanceOptions {
   readonly log: Logger
   readonly model: string
   readonly version: string
-  /** The instance died for good: it was restarted as often as is allowed. */
-  readonly onGivenUp: (error: Error) => void
+  /** Nobody knows when it runs again: it was restarted as often as is allowed and given up, or its card stays away. */
+  readonly onOutOfService: (error: Error) => void
   /** Running, restarting or given up changed. */
   readonly onStateChanged: () => void
 }
 
 /** Waits before each restart of a dead instance; after the last one it is given up. */
 export const RESTART_DELAYS_SECONDS = [1, 2, 4, 8, 8] as const
+/** The same while its card is at fault; the last one again and again, since a card may be away for hours and the model is fine. */
+export const CARD_RESTART_DELAYS_SECONDS = [1, 2, 4, 8, 16, 30] as const
 /** An instance that served this long is healthy again: the next death starts the back-off anew. */
 const HEALTHY_SECONDS = 60
 
@@ -44,8 +48,16 @@ export class ModelInstance implements PayloadRunner {
   readonly admission: Admission | null
   readonly #options: ModelInstanceOptions
   #backend: BackendModelInstance | null = null
+  /** The last of its backend's instances that ran. */
+  #lastReport: ModelInstanceReport | null = null
   #state: ModelInstanceState = 'STARTING'
+  /** Attempts in a row, by whose fault they are: those of the card do not count against the model. */
   #restarts = 0
+  #cardRestarts = 0
+  /** What it recovers from is a fault of its card. */
+  #awaitsCard = false
+  /** The card came back while an attempt was under way that may have begun too early. */
+  #hasCardAnswered = false
   #readySince = 0
   #cancelRestart: (() => void) | null = null
   #starting: Promise<void> | null = null
@@ -70,13 +82,34 @@ export class ModelInstance implements PayloadRunner {
   get kind(): BackendInstanceContext['kind'] { return this.#options.context.kind }
   get state(): ModelInstanceState { return this.#state }
   get signature(): string { return this.#options.signature }
-  /** What it runs on, as the backend says; null: the backend does not say, or it does not run. */
-  get report(): ModelInstanceReport | null { return this.#backend?.report ?? null }
+  /** What it runs on, or ran on before it died, as the backend says; null: the backend does not say. */
+  get report(): ModelInstanceReport | null { return this.#backend?.report ?? this.#lastReport }
   /** Why it does not run: the death that it recovers from, or that ended it; '' while it runs. */
   get trouble(): string { return this.#trouble }
   /** The attempt to replace it that comes next or is under way; null: none is needed, or none is left. */
   get restart(): InstanceRestart | null {
-    return this.#state === 'RESTARTING' ? { attempt: this.#restarts, limit: RESTART_DELAYS_SECONDS.length, at: this.#restartAt } : null
+    if (this.#state !== 'RESTARTING') return null
+    return this.#awaitsCard
+      ? { attempt: this.#cardRestarts, limit: null, at: this.#restartAt }
+      : { attempt: this.#restarts, limit: RESTART_DELAYS_SECONDS.length, at: this.#restartAt }
+  }
+  /** Runs, or will within seconds: requests may wait for it. */
+  get isExpected(): boolean {
+    if (this.#state === 'RESTARTING') return !this.#awaitsCard || this.#cardRestarts <= RESTART_DELAYS_SECONDS.length
+    return this.#state !== 'FAILED' && this.#state !== 'STOPPED'
+  }
+
+  /** Cards answer again: if it waits for one of them, its next attempt begins at once. @param isBack whether a device, as the backend numbers it, is one of them */
+  cardsAnswer(isBack: (device: number) => boolean): void {
+    if (this.#state !== 'RESTARTING' || !this.#awaitsCard || !devicesOf(this.report).some(isBack)) return
+    if (this.#cancelRestart === null) {
+      this.#hasCardAnswered = true
+      return
+    }
+    this.#cancelRestart()
+    this.#restartAt = this.#options.clock.wallMilliseconds()
+    this.#options.onStateChanged()
+    this.#restartNow()
   }
 
   /** Creates the backend's instance and warms it up. It does not take work before `join`. On failure nothing of it is left. */
@@ -206,6 +239,7 @@ export class ModelInstance implements PayloadRunner {
   #died(instance: BackendModelInstance, error: Error): void {
     if (this.#backend !== instance) return
     const { clock, log, model, version, pool } = this.#options
+    this.#lastReport = instance.report ?? this.#lastReport
     this.#backend = null
     log.error('model instance died', { model, version, instance: this.name, error: error.message })
     this.#abandonExecution?.(error)
@@ -216,36 +250,46 @@ export class ModelInstance implements PayloadRunner {
     // In every other state whoever starts or stops it goes on from here.
     if (this.#state !== 'READY') return
     pool.remove(this)
-    if (clock.now() - this.#readySince > HEALTHY_SECONDS * 1e9) this.#restarts = 0
+    if (clock.now() - this.#readySince > HEALTHY_SECONDS * 1e9) this.#restarts = this.#cardRestarts = 0
     this.#restartLater(error)
   }
 
   #restartLater(cause: Error): void {
     const { clock, log, model, version } = this.#options
-    const delay = RESTART_DELAYS_SECONDS[this.#restarts]
     this.#trouble = cause.message
+    this.#awaitsCard = this.report?.runs_on === 'npu' && isFaultOfCard(cause.message, cause instanceof ServerError && cause.kind === 'UNAVAILABLE')
+    const delay = this.#awaitsCard ? this.#cardDelaySeconds() : RESTART_DELAYS_SECONDS[this.#restarts]
     if (delay === undefined) {
       this.#state = 'FAILED'
       log.error('model instance given up', { model, version, instance: this.name, restarts: this.#restarts, error: cause.message })
-      this.#options.onGivenUp(cause)
+      this.#options.onOutOfService(cause)
       this.#options.onStateChanged()
       return
     }
     this.#state = 'RESTARTING'
-    this.#restarts++
+    const attempt = this.#awaitsCard ? ++this.#cardRestarts : ++this.#restarts
     this.#restartAt = clock.wallMilliseconds() + delay * 1000
-    log.warning('model instance restarts', { model, version, instance: this.name, attempt: this.#restarts, delaySeconds: delay })
+    log.warning('model instance restarts', { model, version, instance: this.name, attempt, delaySeconds: delay })
+    if (!this.isExpected) this.#options.onOutOfService(cause)
     this.#options.onStateChanged()
-    this.#cancelRestart = clock.after(delay * 1e9, () => {
-      this.#cancelRestart = null
-      this.start().then(() => {
-        if (this.#state !== 'READY') return
-        log.info('model instance runs again', { model, version, instance: this.name })
-        if (this.#hasJoined) this.join()
-        this.#options.onStateChanged()
-      }, (error: unknown) => {
-        if (this.#state === 'RESTARTING') this.#restartLater(error instanceof Error ? error : new Error(String(error)))
-      })
+    this.#cancelRestart = clock.after(delay * 1e9, () => { this.#restartNow() })
+  }
+
+  #cardDelaySeconds(): number {
+    return CARD_RESTART_DELAYS_SECONDS[this.#hasCardAnswered ? 0 : Math.min(this.#cardRestarts, CARD_RESTART_DELAYS_SECONDS.length - 1)] ?? 1
+  }
+
+  #restartNow(): void {
+    const { log, model, version } = this.#options
+    this.#cancelRestart = null
+    this.#hasCardAnswered = false
+    this.start().then(() => {
+      if (this.#state !== 'READY') return
+      log.info('model instance runs again', { model, version, instance: this.name })
+      if (this.#hasJoined) this.join()
+      this.#options.onStateChanged()
+    }, (error: unknown) => {
+      if (this.#state === 'RESTARTING') this.#restartLater(error instanceof Error ? error : new Error(String(error)))
     })
   }
 }

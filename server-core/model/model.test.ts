@@ -6,6 +6,7 @@ import { ModelStatistics } from '../metrics/model-statistics.ts'
 import { normalizeInstanceGroups, normalizeModelConfig } from '../model-config/normalize.ts'
 import { readModelConfig } from '../model-config/read-config.ts'
 import { RateLimiter } from '../scheduling/rate-limiter.ts'
+import { ServerError } from '../server-error.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
 import { floatsOf, fp32, requestOf } from '../testing/test-server.ts'
 import { isParallelLoadingAsked } from './instance-groups.ts'
@@ -18,6 +19,7 @@ const times = { executeStart: 1, computeStart: 2, computeEnd: 3, executeEnd: 4 }
 class Copy implements BackendModelInstance {
   readonly context: BackendInstanceContext
   readonly batches: (readonly BackendRequest[])[] = []
+  report: BackendModelInstance['report'] = null
   isFinalized = false
   #end: (() => void) | null = null
   #die: (error: Error) => void = () => {}
@@ -42,7 +44,7 @@ class Copy implements BackendModelInstance {
   }
 
   onDeath(listener: (error: Error) => void): void { this.#die = listener }
-  die(reason: string): void { this.#die(new Error(reason)) }
+  die(reason: string | Error): void { this.#die(typeof reason === 'string' ? new Error(reason) : reason) }
   async finalize(): Promise<void> { this.isFinalized = true }
 }
 
@@ -333,6 +335,32 @@ describe('an update of the instances in place', () => {
     await settle()
     await backend.copies.at(-1)!.finish()
     expect(await valueOf(answer)).toBe(2)
+  })
+
+  it('lets requests wait for a card for half a minute, refuses them from then on with the cause, and serves again as soon as the card answers', async () => {
+    const { model, backend, clock, ask } = await setUp('instance_group { count: 1 kind: KIND_CPU }')
+    await model.start()
+    const lost = new ServerError('UNAVAILABLE', 'Device 1: running failed with 507901 SOCKET_CLOSE: the card is lost')
+    backend.copies[0]!.report = { runs_on: 'npu', device: 1 }
+    backend.gate = () => Promise.reject(lost)
+    backend.copies[0]!.die(lost)
+    expect(model.placement.runsOn).toBe('NPU 1')
+    const waiting = ask(1).catch((error: unknown) => error)
+    for (const seconds of [1, 2, 4, 8, 16]) {
+      clock.advance(seconds * SECOND)
+      await settle()
+    }
+    const refusal = { kind: 'UNAVAILABLE', message: `model 'm' version 1 has no running instance: its card is at fault. It is started again by itself as soon as the card allows it. The last instance failed with: ${lost.message}` }
+    expect(await waiting).toMatchObject(refusal)
+    expect(await ask(2).catch((error: unknown) => error)).toMatchObject(refusal)
+    expect([model.trouble, model.isServing]).toEqual([`1 of 1 instances start again: ${lost.message}`, false])
+    backend.gate = () => Promise.resolve()
+    model.cardsAnswer((device) => device === 1)
+    await settle()
+    const answer = ask(3)
+    await settle()
+    await backend.copies.at(-1)!.finish()
+    expect(await valueOf(answer)).toBe(3)
   })
 
   it('holds under load: every request is answered once while counts go up and down', async () => {

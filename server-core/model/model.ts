@@ -188,7 +188,7 @@ export class Model {
     this.#config = { ...this.#config, instance_group: [...groups], ...(policy === undefined ? {} : { version_policy: policy }) }
     for (const instance of this.#instances) if (!before.has(instance)) instance.join()
     // The last one may have been given up while new ones were made.
-    if (this.#executing.some(isAlive)) this.#deadReason = null
+    if (this.#executing.some(isExpected)) this.#deadReason = null
     await Promise.all(unused.map((instance) => this.#dismiss(instance)))
     this.#refuseWaiting()
   }
@@ -268,8 +268,8 @@ export class Model {
       pool: this.#pool,
       model: this.name,
       version: this.version,
-      onGivenUp: (error) => { this.#instanceGivenUp(error) },
-      onStateChanged: this.#options.onInstancesChanged,
+      onOutOfService: (error) => { this.#instanceOut(error) },
+      onStateChanged: () => { this.#instanceChanged() },
     })
     try {
       await instance.start()
@@ -562,15 +562,27 @@ export class Model {
     for (const resolve of drained) resolve()
   }
 
-  #instanceGivenUp(error: Error): void {
-    if (this.#executing.some(isAlive)) return
+  /** Cards answer again: instances that wait for one of them are tried at once. @param isBack whether a device, as backends number it, is one of them */
+  cardsAnswer(isBack: (device: number) => boolean): void {
+    for (const instance of this.#instances) instance.cardsAnswer(isBack)
+  }
+
+  #instanceOut(error: Error): void {
+    if (this.#executing.some(isExpected)) return
     this.#deadReason = error
     this.#scheduler.failWaiting(this.#deadError(error))
   }
 
+  #instanceChanged(): void {
+    if (this.#executing.some(isExpected)) this.#deadReason = null
+    this.#options.onInstancesChanged()
+  }
+
   #deadError(cause: Error): ServerError {
-    return new ServerError('UNAVAILABLE', `model '${this.name}' version ${this.version} has no running instance left, load it again. `
-      + `The last instance failed with: ${cause.message}`, { cause })
+    const next = this.#executing.some(({ state }) => state === 'RESTARTING')
+      ? 'has no running instance: its card is at fault. It is started again by itself as soon as the card allows it'
+      : 'has no running instance left, load it again'
+    return new ServerError('UNAVAILABLE', `model '${this.name}' version ${this.version} ${next}. The last instance failed with: ${cause.message}`, { cause })
   }
 
   #tensorMetadata(tensor: ModelInput | ModelOutput): TensorMetadata {
@@ -580,5 +592,4 @@ export class Model {
   }
 }
 
-/** Runs, or will. */
-function isAlive({ state }: ModelInstance): boolean { return state !== 'FAILED' && state !== 'STOPPED' }
+function isExpected(instance: ModelInstance): boolean { return instance.isExpected }

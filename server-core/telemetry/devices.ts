@@ -18,6 +18,8 @@ export interface DevicesOptions {
   readonly machine: Machine
   readonly processId: number
   readonly modelSummaries: () => readonly ModelSummary[]
+  /** Told when cards are well again; see NpuTelemetry. */
+  readonly onCardsAnswer?: (isBack: (device: number) => boolean) => void
   /** Asked first where it is given and finds something; npu-smi otherwise. */
   readonly findDcmi?: () => Promise<NpuTelemetrySource | null>
 }
@@ -40,7 +42,7 @@ export class Devices implements DevicesView {
   readonly #listeners = new Set<(report: DevicesReport) => void>()
   #examination: Promise<DoctorReport> | null = null
 
-  constructor({ clock, logs, machine, processId, modelSummaries, findDcmi }: DevicesOptions) {
+  constructor({ clock, logs, machine, processId, modelSummaries, findDcmi, onCardsAnswer }: DevicesOptions) {
     const { environment } = machine
     const wallMilliseconds = () => clock.wallMilliseconds()
     this.#machine = machine
@@ -57,6 +59,7 @@ export class Devices implements DevicesView {
         return toolPath === null ? null : new NpuSmiSource({ toolPath, environment, wallMilliseconds })
       },
       onReportChanged: (report) => { for (const listener of this.#listeners) listener(report) },
+      ...(onCardsAnswer === undefined ? {} : { onCardsAnswer }),
     })
   }
 

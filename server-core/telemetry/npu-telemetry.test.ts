@@ -51,14 +51,16 @@ async function setUp(options: { visibleDevices?: string; hasSource?: boolean; mo
   const source = new ScriptedSource(clock)
   const logs = new LogHub()
   const reports: DevicesReport[] = []
+  const back: (readonly number[])[] = []
   let hasSource = options.hasSource ?? true
   const owners = new ProcessOwners(OWN_PROCESS, () => options.models ?? [])
   const telemetry = new NpuTelemetry({
     clock, owners, visibleDevices: options.visibleDevices, log: logs.logger('npu-telemetry'), findSource: () => Promise.resolve(hasSource ? source : null), onReportChanged: (report) => { reports.push(report) },
+    onCardsAnswer: (isBack) => { back.push([0, 1].filter(isBack)) },
   })
   telemetry.start()
   await settled()
-  return { clock, source, telemetry, reports, logs, owners, installDriver: () => { hasSource = true } }
+  return { clock, source, telemetry, reports, back, logs, owners, installDriver: () => { hasSource = true } }
 }
 
 const model = (name: string, part: Partial<ModelSummary>): ModelSummary => ({
@@ -66,6 +68,24 @@ const model = (name: string, part: Partial<ModelSummary>): ModelSummary => ({
 })
 
 describe('NpuTelemetry', () => {
+  it('tells when cards are well again, by the number that backends have for them', async () => {
+    const { clock, source, back } = await setUp({ visibleDevices: '1,2' })
+    const read = async (...health: readonly NpuChipReading['health'][]) => {
+      await source.answer(health.map((one, logicalId) => chip({ logicalId, health: one })))
+      clock.advance(1 * SECOND)
+      await settled()
+    }
+    await read('ok', 'ok', 'ok')
+    await read('ok', 'critical', 'ok')
+    await read('ok', null, 'ok')
+    expect(back).toEqual([])
+    await read('ok', 'ok', 'ok')
+    expect(back).toEqual([[0]])
+    await read('ok', 'ok')
+    await read('ok', 'alarm', 'warning')
+    expect(back).toEqual([[0], [1]])
+  })
+
   it('reads once a second, and never a second time while the driver has not answered', async () => {
     const { clock, source, telemetry } = await setUp()
     expect(telemetry.samples()).toBeNull()

@@ -20,6 +20,8 @@ export interface NpuTelemetryOptions {
   readonly visibleDevices: string | undefined
   readonly log: Logger
   readonly onReportChanged: (report: DevicesReport) => void
+  /** Cards that were missing, silent or in alarm are well. @param isBack whether a device, as backends number it, is one of them */
+  readonly onCardsAnswer?: (isBack: (device: number) => boolean) => void
 }
 
 const NANOSECONDS_PER_MILLISECOND = 1e6
@@ -142,9 +144,13 @@ export class NpuTelemetry {
   }
 
   #take(reading: NpuReading): void {
-    if (this.#reading === null) this.#options.log.info('cards found', { count: reading.chips.length, source: this.#source?.kind ?? '', simulated: reading.isSimulated })
+    const before = this.#reading
+    if (before === null) this.#options.log.info('cards found', { count: reading.chips.length, source: this.#source?.kind ?? '', simulated: reading.isSimulated })
     this.#reading = reading
-    const { owners } = this.#options
+    const { owners, onCardsAnswer } = this.#options
+    const well = before === null ? [] : wellCards(before)
+    const back = before === null ? [] : wellCards(reading).filter((card) => !well.includes(card))
+    if (back.length > 0) onCardsAnswer?.((device) => back.includes(this.#cardOf(device)))
     this.#ledger.read(reading.chips.map((chip, index) => ({
       card: cardNumber(chip, index), usedBytes: chip.memoryUsedBytes,
       ownBytes: chip.processes === null ? null : chip.processes.reduce((sum, process) => sum + (owners.isOurs(process.processId) ? process.memoryBytes ?? 0 : 0), 0),
@@ -167,6 +173,11 @@ export class NpuTelemetry {
     this.#announced = text
     this.#options.onReportChanged(report)
   }
+}
+
+/** Numbers of the cards that say of themselves that they work. */
+function wellCards({ chips }: NpuReading): readonly number[] {
+  return chips.flatMap((chip, index) => (chip.health === 'ok' || chip.health === 'warning' ? [cardNumber(chip, index)] : []))
 }
 
 function unexpected(error: unknown): LocalizedText {

@@ -19,11 +19,12 @@ function Trouble({ model }: { readonly model: ModelSummary }) {
   const { t } = useTranslation('model-detail')
   const availability = useLoadAvailability()
   const { total, running, restarting, givenUp } = instanceTally(model)
+  const comesBack = restarting.length === 0 ? '' : t(restarting.some(({ instance }) => instance.restart?.limit === null) ? 'trouble.comesBackWithCard' : 'trouble.comesBack')
   const reload = () => { if (availability.canChange) void loadModels([model.name]) }
   return (
     <div className="npu-detail-trouble" data-testid="instance-trouble">
       <h3>{running > 0 ? t('trouble.some', { running, count: total }) : t('trouble.none')}</h3>
-      <p className="npu-secondary">{[restarting.length > 0 ? t('trouble.comesBack') : '', givenUp.length > 0 ? t('trouble.givenUp', { count: givenUp.length }) : ''].filter((text) => text !== '').join(' ')}</p>
+      <p className="npu-secondary">{[comesBack, givenUp.length > 0 ? t('trouble.givenUp', { count: givenUp.length }) : ''].filter((text) => text !== '').join(' ')}</p>
       <ul>{[...restarting, ...givenUp].map(({ version, instance }) => (
         <li key={`${version}/${instance.name}`}>
           <div className="npu-row"><span className="npu-mono">{instance.name}</span><InstanceState instance={instance} /></div>

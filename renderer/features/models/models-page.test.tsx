@@ -170,6 +170,17 @@ describe('models page', () => {
       expect(row('rec')?.querySelector('[data-cell="instances"]')?.textContent).toBe('2')
     })
 
+    it.each([['en', /Restart 7(5\d\d|600) s/, 'as soon as their card answers'], ['zh-CN', /重启 7(5\d\d|600) s/, '卡一恢复应答']] as const)('of a card at fault show the attempt without a last one, and when they come back (%s)', async (language, pill, comesBack) => {
+      await show({}, language)
+      const reason = 'Device 1: running failed with 507901 SOCKET_CLOSE: the link to the card is gone'
+      await put([instance('rec_0_0', { state: 'RESTARTING', reason, restart: { attempt: 7, limit: null, at } })], `1 of 1 instances start again: ${reason}`)
+      await act(async () => row('rec')?.click())
+      expect(row('rec')?.textContent).toMatch(pill)
+      expect(row('rec')?.textContent).not.toMatch(/7\//)
+      expect(page.container.querySelector('[data-testid="instance-trouble"]')?.textContent).toContain(comesBack)
+      expect(button('trouble-reload')).toBeNull()
+    })
+
     it('that were given up are said to be, and are had again by a load', async () => {
       await show({}, 'zh-CN')
       await put([instance('rec_0_0', { state: 'FAILED', reason: 'no memory' })], '1 of 1 instances were given up; load the model again: no memory')

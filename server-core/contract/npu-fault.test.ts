@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { explainNpuFault } from './npu-fault.ts'
+import { explainNpuFault, isFaultOfCard } from './npu-fault.ts'
 
 describe('explainNpuFault', () => {
   it.each([
@@ -15,5 +15,19 @@ describe('explainNpuFault', () => {
 
   it.each(['unable to find backend library', 'shape [100000, 507901] is wrong', 'failed with 999999 UNHEARD_OF: ?', 'request 507901 of model A'])('makes nothing of: %s', (text) => {
     expect(explainNpuFault(text)).toBeNull()
+  })
+})
+
+describe('isFaultOfCard', () => {
+  it.each([
+    [true, 'a lost card', 'Device 1: running failed with 507901 SOCKET_CLOSE: the link is gone', true],
+    [true, 'a lost card that a start met as an internal error', 'device 1: failed with 507033 DEV_SETUP_ERROR: the card could not be started', false],
+    [true, 'memory that another model holds', 'failed with 207001 MEMORY_ALLOCATION: the card has not enough free memory', true],
+    [true, 'a driver that does not come back, without a code', 'resetting device 1 did not come to an end within 5000 ms: the card or its driver hangs', true],
+    [false, 'an operator that fails', 'Device 1: failed with 507015 AICORE_EXCEPTION: an operator failed on the AI Core', true],
+    [false, 'a damaged model', 'failed with 100012 DESERIALIZE_MODEL: the .om file is damaged', false],
+    [false, 'a crash', 'the backend threw: out of range', false],
+  ])('is %s for %s', (expected, _what, text, isUnavailable) => {
+    expect(isFaultOfCard(text, isUnavailable)).toBe(expected)
   })
 })

@@ -29,6 +29,9 @@ const CODES: Readonly<Record<NpuFault, readonly number[]>> = {
   gearMissing: [145013, 145021, 145012, 100017, 100019],
 }
 
+/** Those of the card, its driver or its memory: they pass, and then the model runs as it is. The others need something done to the model or to CANN. */
+const OF_THE_CARD: ReadonlySet<NpuFault> = new Set(['cardLost', 'cardHung', 'cardEcc', 'cardMemory', 'cardMissing', 'cardPermission', 'cardStart', 'cardDriver', 'operatorTimeout', 'streamsUsedUp'])
+
 const FAULT_OF = new Map(Object.entries(CODES).flatMap(([fault, codes]) => codes.map((code) => [String(code), fault as NpuFault] as const)))
 
 /** The backends write a code before or behind its name: `failed with 507901 SOCKET_CLOSE: ...`, `ACL_ERROR_RT_STREAM_SYNC_TIMEOUT (507046)`. */
@@ -45,4 +48,10 @@ export function explainNpuFault(text: string): NpuFaultExplanation | null {
     return { fault, code, card: card === undefined ? null : Number(card) }
   }
   return null
+}
+
+/** Whether what kept an instance on a card from running may pass by itself. A text without a code of CANN is believed where it says UNAVAILABLE: a card that hangs has none. */
+export function isFaultOfCard(text: string, isUnavailable: boolean): boolean {
+  const explanation = explainNpuFault(text)
+  return explanation === null ? isUnavailable : OF_THE_CARD.has(explanation.fault)
 }
