@@ -26,8 +26,3 @@ export function placementOf(reports: readonly (ModelInstanceReport | null)[]): M
     degraded: fallback === null ? null : { wanted: fallback.device === undefined ? 'NPU' : `NPU ${fallback.device}`, reason: fallback.fallback_reason ?? '' },
   }
 }
-
-/** Logical ids of the cards that an instance runs on; empty: none, or it does not say which. */
-export function devicesOf(report: ModelInstanceReport | null): readonly number[] {
-  return report?.devices ?? (report?.device === undefined ? [] : [report.device])
-}
