@@ -46,16 +46,19 @@ std::shared_ptr<GeEngine::Lease> GeEngine::Start(const GeLibrary& library, const
   if (running_ != nullptr && leases_.empty() && options != options_) StopLocked();
   if (running_ == nullptr) {
     library.acl.Initialize();
-    for (const auto& [key, value] : options) {
-      if (key.starts_with(ENVIRONMENT)) setenv(Shown(key).c_str(), value.c_str(), 1);
-    }
+    SetEnvironment(options);
     // On a thread of its own, from which GE's own threads inherit the directory.
     const auto problem = std::make_shared<std::string>();
-    RunSupervised("starting the graph engine (GEInitialize)", START_LIMIT, [&library, given = OptionsOfGe(options), work_directory, problem] {
-      *problem = EnterPrivateDirectory(work_directory);
-      const GeOptionList list(given);
-      if (const uint32_t status = library.bridge.initialize(list.get()); status != 0) throw library.Failure("starting the graph engine (GEInitialize)", status);
-    });
+    try {
+      RunSupervised("starting the graph engine (GEInitialize)", START_LIMIT, [&library, given = OptionsOfGe(options), work_directory, problem] {
+        *problem = EnterPrivateDirectory(work_directory);
+        const GeOptionList list(given);
+        if (const uint32_t status = library.bridge.initialize(list.get()); status != 0) throw library.Failure("starting the graph engine (GEInitialize)", status);
+      });
+    } catch (...) {
+      RestoreEnvironment();
+      throw;
+    }
     running_ = &library;
     options_ = options;
     directory_problem_ = *problem;
@@ -63,11 +66,12 @@ std::shared_ptr<GeEngine::Lease> GeEngine::Start(const GeLibrary& library, const
   for (const auto& [key, value] : options) {
     const auto found = options_.find(key);
     if (found != options_.end() && found->second == value) continue;
-    throw Error(ErrorKind::InvalidArgument,
-                "'" + Shown(key) + "' acts on the whole process, and the graph engine runs already for " + Users() +
-                    (found == options_.end() ? " without it" : " with \"" + found->second + "\", not \"" + value + "\"") +
-                    ": give all models the same value (on the command line, --backend-config=npu_ge," + Shown(key) + "=...), unload those models first, or set the option for "
-                    "the session alone (session." + Shown(key) + ") where it may stand there");
+    const std::string way = key.starts_with(ENVIRONMENT)
+                                ? "GE reads it when it starts. Set dump_graph or profiling, which it comes from, for all models on the command line, or unload those models first"
+                                : "give all models the same value (on the command line, --backend-config=npu_ge," + key + "=...), unload those models first, or set the option for "
+                                  "the session alone (session." + key + ") where it may stand there";
+    throw Error(ErrorKind::InvalidArgument, "'" + Shown(key) + "' acts on the whole process, and the graph engine runs already for " + Users() +
+                                                (found == options_.end() ? " without it" : " with \"" + found->second + "\", not \"" + value + "\"") + ": " + way);
   }
   auto lease = std::make_shared<Lease>(*this, user, options);
   leases_.push_back(lease.get());
@@ -101,13 +105,31 @@ void GeEngine::Stop() {
 void GeEngine::StopLocked() {
   if (running_ == nullptr) return;
   const GeLibrary& library = *std::exchange(running_, nullptr);
-  for (const auto& [key, value] : options_) {
-    if (key.starts_with(ENVIRONMENT)) unsetenv(Shown(key).c_str());
-  }
+  RestoreEnvironment();
   options_.clear();
   RunSupervised("ending the graph engine (GEFinalize)", STOP_LIMIT, [&library] {
     if (const uint32_t status = library.bridge.finalize(); status != 0) throw library.Failure("ending the graph engine (GEFinalize)", status);
   });
+}
+
+void GeEngine::SetEnvironment(const GeOptionMap& options) {
+  for (const auto& [key, value] : options) {
+    if (!key.starts_with(ENVIRONMENT)) continue;
+    const std::string name = Shown(key);
+    const char* const former = std::getenv(name.c_str());
+    former_environment_.emplace(name, former == nullptr ? std::nullopt : std::optional<std::string>(former));
+    setenv(name.c_str(), value.c_str(), 1);
+  }
+}
+
+void GeEngine::RestoreEnvironment() {
+  for (const auto& [name, value] : std::exchange(former_environment_, {})) {
+    if (value.has_value()) {
+      setenv(name.c_str(), value->c_str(), 1);
+    } else {
+      unsetenv(name.c_str());
+    }
+  }
 }
 
 }  // namespace npu_console::ascend

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,12 +54,16 @@ class GeEngine {
  private:
   void Leave(const Lease& lease);
   void StopLocked();
+  // Variables that GE reads when it starts, and back to what they were before.
+  void SetEnvironment(const GeOptionMap& options);
+  void RestoreEnvironment();
   std::string Users() const;
 
   std::mutex mutex_;
   const GeLibrary* running_ = nullptr;
   GeOptionMap options_;
   std::string directory_problem_;
+  std::map<std::string, std::optional<std::string>> former_environment_;
   std::vector<const Lease*> leases_;
 };
 

@@ -114,6 +114,29 @@ TEST(Options, switch_dumps_and_profiles_on_where_ge_reads_them) {
   EXPECT_CONTAINS(server.LoadModel(4, Linear(), Config(LINEAR_BATCHES, Parameter("profiling", "maybe"))), "profiling is true, dynamic or false, not \"maybe\"");
 }
 
+TEST(Options, of_the_environment_of_ge_end_with_what_they_were_set_for) {
+  const Environment own("DUMP_GRAPH_LEVEL", "1");
+  Server server;
+  // Refused by GE itself, when everything was set.
+  const std::string refused = server.LoadModel(1, Linear(), Config(LINEAR_BATCHES, Parameter("dump_graph", "1") + "," + Parameter("ge.aicoreNum", "99|99")));
+  EXPECT_CONTAINS(refused, "starting the graph engine (GEInitialize) failed");
+  EXPECT_CONTAINS(refused, "beyond Ascend910B3, which has 20|40");
+  calls::Start();
+  EXPECT_EQ(server.ServeModel(2, Linear(), Config(LINEAR_BATCHES)), "");
+  EXPECT_EQ(Fact(calls::Of("GEInitialize")[0], "env:DUMP_GE_GRAPH"), "");
+  EXPECT_EQ(Fact(calls::Of("GEInitialize")[0], "env:DUMP_GRAPH_LEVEL"), "1");
+  // Now GE runs.
+  const std::string late = server.LoadModel(3, Linear(), Config(LINEAR_BATCHES, Parameter("dump_graph", "1")));
+  EXPECT_CONTAINS(late, "'DUMP_GE_GRAPH' acts on the whole process, and the graph engine runs already for 'm2' without it: GE reads it when it starts. "
+                        "Set dump_graph or profiling, which it comes from, for all models on the command line, or unload those models first");
+  EXPECT_EQ(server.Unload(2), "");
+  EXPECT_EQ(server.ServeModel(4, Linear(), Config(LINEAR_BATCHES, Parameter("dump_graph", "1"))), "");
+  EXPECT_EQ(std::string(std::getenv("DUMP_GRAPH_LEVEL")), "2");
+  EXPECT_EQ(server.Unload(4), "");
+  EXPECT_EQ(server.ServeModel(5, Linear(), Config(LINEAR_BATCHES)), "");
+  EXPECT_EQ(std::string(std::getenv("DUMP_GRAPH_LEVEL")), "1");
+}
+
 TEST(Options, limit_the_cores_of_a_session_or_of_the_process) {
   Server server;
   calls::Start();
@@ -146,6 +169,11 @@ TEST(Options, fix_the_shapes_of_a_static_graph_in_the_parser) {
   EXPECT_CONTAINS(Fact(parsed, "file"), "/m1/1/model.onnx");
   EXPECT_EQ(server.ServeModel(2, Linear(), Config(LINEAR_BATCHES)), "");
   EXPECT_EQ(Fact(calls::Of("aclgrphParseONNX").back(), "input_shape"), "");
+}
+
+TEST(Options, of_the_command_line_name_folders_from_the_root) {
+  Server server("", "work");
+  EXPECT_CONTAINS(server.LoadModel(1, Linear(), Config(LINEAR_BATCHES)), "--backend-config=npu_ge,work-directory=work has to be an absolute path");
 }
 
 TEST(Options, say_where_ge_cannot_write) {

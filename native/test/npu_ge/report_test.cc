@@ -1,4 +1,6 @@
 // What npu_ge tells of a model that runs: the facts of "runs on".
+#include <map>
+
 #include "ge_server.h"
 #include "shared/json.h"
 
@@ -57,6 +59,27 @@ TEST(Report, of_gears_and_of_a_static_graph) {
   EXPECT_EQ(fixed["graph"].String(""), "static");
   EXPECT_EQ(fixed["precision"].String(""), "force_fp32");
   EXPECT(fixed["workspace_bytes"].Integer(0) > 0);
+}
+
+TEST(Report, of_the_memory_on_each_card) {
+  Server server;
+  const auto reported = [&] {
+    std::map<std::int64_t, std::uint64_t> bytes;
+    const EventPtr event = server.Wait(TRITONHOST_EVENT_MEMORY_USAGE, 1);
+    for (std::uint32_t index = 0; index < event->usage_count; ++index) {
+      EXPECT(event->usages[index].memory_type == TRITONSERVER_MEMORY_GPU);
+      bytes[event->usages[index].memory_type_id] += event->usages[index].byte_size;
+    }
+    return bytes;
+  };
+  EXPECT_EQ(server.ServeModel(1, fixture::LinearModel(-1), Config(LINEAR_BATCHES, LINEAR_GEARS)), "");
+  const auto loaded = reported();
+  const Json report = Report(server);
+  EXPECT_EQ(loaded.size(), 2U);
+  EXPECT_EQ(loaded.at(0), loaded.at(1));
+  EXPECT_EQ(static_cast<std::int64_t>(loaded.at(0) + loaded.at(1)), report["weight_bytes"].Integer(0) + report["workspace_bytes"].Integer(0));
+  EXPECT_EQ(server.Unload(1), "");
+  EXPECT(reported().empty());
 }
 
 TEST(Report, warns_of_too_many_streams) {

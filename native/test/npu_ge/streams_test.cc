@@ -82,7 +82,9 @@ TEST(Streams, take_their_memory_from_pools) {
     for (const std::size_t rows : {4U, 2U, 1U}) EXPECT(!server.InferLinear(100, fixture::Ramp(4 * rows))->has_error);
   }
   EXPECT_EQ(calls::Count("run"), 30U);
-  for (const char* name : {"aclrtMalloc", "aclrtMallocHost", "aclrtFree", "aclrtFreeHost", "aclrtCreateStream"}) EXPECT_EQ(calls::Count(name), 0U);
+  for (const char* name : {"aclrtMalloc", "aclrtFree", "aclrtFreeHost", "aclrtCreateStream"}) EXPECT_EQ(calls::Count(name), 0U);
+  // A run may begin while the card's thread still lets go of the one before: two sets of host memory then, and never more.
+  EXPECT(calls::Count("aclrtMallocHost") <= 2);
 }
 
 TEST(Streams, are_made_when_all_graphs_of_the_session_are_compiled) {
@@ -134,7 +136,8 @@ TEST(Streams, end_with_their_graphs_sessions_and_ge_itself) {
   EXPECT_EQ(calls::Count("aclrtResetDeviceForce"), 0U);
   EXPECT(calls::Last("RemoveGraph") < calls::Last("~Session"));
   EXPECT(calls::Last("aclrtDestroyStream") < calls::Last("~Session"));
-  EXPECT(calls::Last("~Session") < calls::First("GEFinalize"));
+  EXPECT(calls::Last("~Session") < calls::Last("aclrtResetDevice"));
+  EXPECT(calls::Last("aclrtResetDevice") < calls::First("GEFinalize"));
   // No graph goes while its stream may still work.
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint64_t> streams;
   std::set<std::uint64_t> idle;
