@@ -38,11 +38,21 @@ export interface RunningConsole {
 /** Debian's Chromium as root, and nothing it would fetch by itself. */
 const CHROMIUM_ARGUMENTS = ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-quic']
 
-export const test = base.extend<ConsoleOptions & { console: RunningConsole }>({
+interface WorkerFixtures {
+  /** One Chromium for all tests that open a browser page, started by the first of them; each test has a context of its own. */
+  readonly sharedChromium: () => Promise<Browser>
+}
+
+export const test = base.extend<ConsoleOptions & { console: RunningConsole }, WorkerFixtures>({
+  sharedChromium: [async ({}, use) => {
+    let browser: Promise<Browser> | undefined
+    await use(() => browser ??= chromium.launch({ executablePath: chromiumPath(), args: CHROMIUM_ARGUMENTS }))
+    await (await browser)?.close()
+  }, { scope: 'worker' }],
   host: ['browser', { option: true }],
   electronPath: [undefined, { option: true }],
   serverPreload: [undefined, { option: true }],
-  console: async ({ host, electronPath, serverPreload, viewport }, use) => {
+  console: async ({ host, electronPath, serverPreload, viewport, sharedChromium }, use) => {
     const dataDirectory = mkdtempSync(join(tmpdir(), 'npu-console-e2e-'))
     mkdirSync(join(dataDirectory, 'home'), { recursive: true })
     const env = { XDG_DATA_HOME: join(dataDirectory, 'data'), XDG_CONFIG_HOME: join(dataDirectory, 'config'), HOME: join(dataDirectory, 'home') }
@@ -50,7 +60,7 @@ export const test = base.extend<ConsoleOptions & { console: RunningConsole }>({
     const errors: string[] = []
     let close = async () => {}
     try {
-      const running = host === 'browser' ? await openInBrowser(env, viewport, serverPreload) : await openDesktop(env, dataDirectory, electronPath, serverPreload)
+      const running = host === 'browser' ? await openInBrowser(env, await sharedChromium(), viewport, serverPreload) : await openDesktop(env, dataDirectory, electronPath, serverPreload)
       close = running.close
       watch(running.page, outside, errors)
       await use({ ...running, dataDirectory, httpPort: () => httpPortOf(running.page) })
@@ -69,17 +79,19 @@ interface OpenConsole extends Omit<RunningConsole, 'dataDirectory' | 'httpPort'>
   close(): Promise<void>
 }
 
-async function openInBrowser(ownEnv: NodeJS.ProcessEnv, viewport: { width: number; height: number } | null, serverPreload: string | undefined): Promise<OpenConsole> {
+/** A new visitor's page: English, light, without motion. */
+export async function newVisitor(browser: Browser, viewport: { width: number; height: number } | null): Promise<Page> {
+  const context = await browser.newContext({ viewport: viewport ?? { width: 1440, height: 900 }, locale: 'en-US', colorScheme: 'light', reducedMotion: 'reduce' })
+  return context.newPage()
+}
+
+async function openInBrowser(ownEnv: NodeJS.ProcessEnv, browser: Browser, viewport: { width: number; height: number } | null, serverPreload: string | undefined): Promise<OpenConsole> {
   const env: NodeJS.ProcessEnv = { ...ownEnv, ...(serverPreload === undefined ? {} : { NODE_OPTIONS: nodeOptions(serverPreload) }) }
   const flags = ['--console', '--model-control-mode=explicit']
   let server = await startServerProcess(flags, { built: true, env })
-  let browser: Browser | undefined
   try {
-    browser = await chromium.launch({ executablePath: chromiumPath(), args: CHROMIUM_ARGUMENTS })
-    const context = await browser.newContext({ viewport: viewport ?? { width: 1440, height: 900 }, locale: 'en-US', colorScheme: 'light', reducedMotion: 'reduce' })
-    const page = await context.newPage()
+    const page = await newVisitor(browser, viewport)
     await page.goto(server.consoleUrl)
-    const opened = browser
     return {
       page,
       async openFolder(path) {
@@ -99,12 +111,11 @@ async function openInBrowser(ownEnv: NodeJS.ProcessEnv, viewport: { width: numbe
         server = await startServerProcess([...flags, ...ports], { built: true, env })
       },
       async close() {
-        await opened.close()
+        await page.context().close()
         await server.stop()
       },
     }
   } catch (error) {
-    await browser?.close()
     await server.stop()
     throw error
   }

@@ -5,12 +5,11 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { chromium } from '@playwright/test'
 import type { Page } from '@playwright/test'
 import { createFakeNpuSmi, npuSmiOutput, type FakeNpuSmi } from '../../server-core/testing/fake-npu-smi.ts'
 import { startServerProcess } from '../../server-core/testing/server-process.ts'
 import { identityConfig } from '../../server-core/testing/temporary-repository.ts'
-import { chromiumPath, expect, test } from '../console-fixture.ts'
+import { expect, newVisitor, test } from '../console-fixture.ts'
 import { choose, findings, LOOKS } from '../page-findings.ts'
 import type { DesktopApi } from '../../server-core/contract/console-api.ts'
 import { launchDesktop, PROJECT_DIRECTORY } from '../launch-desktop.ts'
@@ -38,16 +37,16 @@ test('a machine without cards: one calm sentence, and the Doctor by keyboard', {
   await page.keyboard.press('Enter')
   await expect(page.getByTestId('examine')).not.toBeDisabled()
   const found: string[] = []
-  for (const { theme, language } of LOOKS) {
+  for (const { theme, language, rules } of LOOKS) {
     await choose(page, theme, language)
-    found.push(...await findings(page, `devices without cards ${theme} ${language}`))
+    found.push(...await findings(page, `devices without cards ${theme} ${language}`, { rules }))
     if (theme !== 'contrast') await picture(page, `devices-none-${theme}-${language}`)
   }
   expect(found).toEqual([])
 })
 
 // Starts its own server, with the stand-in npu-smi on its PATH.
-test('cards: figures that move, gaps that stay gaps, ids, and the simulated mark', { tag: '@browser-only' }, async () => {
+test('cards: figures that move, gaps that stay gaps, ids, and the simulated mark', { tag: '@browser-only' }, async ({ sharedChromium, viewport }) => {
   test.setTimeout(240_000)
   const directory = mkdtempSync(join(tmpdir(), 'npu-console-devices-'))
   const tool = createFakeNpuSmi(join(directory, 'bin'))
@@ -57,10 +56,8 @@ test('cards: figures that move, gaps that stay gaps, ids, and the simulated mark
   writeFileSync(join(models, 'identity_fp32', 'config.pbtxt'), identityConfig())
   const environment = { XDG_DATA_HOME: join(directory, 'data'), HOME: directory, PATH: `${tool.directory}:${process.env['PATH'] ?? ''}`, ASCEND_RT_VISIBLE_DEVICES: '0,1' }
   const server = await startServerProcess(['--console', '--model-control-mode=explicit', `--model-repository=${models}`], { built: true, env: environment })
-  const browser = await chromium.launch({ executablePath: chromiumPath(), args: ['--no-sandbox', '--disable-gpu'] })
+  const page = await newVisitor(await sharedChromium(), viewport)
   try {
-    const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, locale: 'en-US', colorScheme: 'light', reducedMotion: 'reduce' })
-    const page = await context.newPage()
     await page.goto(server.consoleUrl)
     await show(page, '#/devices')
     const card = page.getByTestId('device-0')
@@ -79,13 +76,13 @@ test('cards: figures that move, gaps that stay gaps, ids, and the simulated mark
     tool.set('info', cardsOutput(77))
     await expect(card).toContainText('77 %')
     const found: string[] = []
-    for (const [index, { theme, language }] of LOOKS.entries()) {
+    for (const [index, { theme, language, rules }] of LOOKS.entries()) {
       await choose(page, theme, language)
       tool.set('info', cardsOutput(20 + 17 * index))
       for (const hash of ['#/devices', '#/overview', '#/monitor']) {
         await show(page, hash)
         if (hash === '#/monitor') await page.waitForTimeout(1200)
-        found.push(...await findings(page, `${hash} with cards ${theme} ${language}`))
+        found.push(...await findings(page, `${hash} with cards ${theme} ${language}`, { rules }))
         if (theme !== 'contrast') await picture(page, `cards-${hash.slice(2)}-${theme}-${language}`)
       }
     }
@@ -115,7 +112,7 @@ test('cards: figures that move, gaps that stay gaps, ids, and the simulated mark
       await picture(page, `simulated-${hash.slice(2)}`)
     }
   } finally {
-    await browser.close()
+    await page.context().close()
     await server.stop()
     rmSync(directory, { recursive: true, force: true, maxRetries: 3 })
   }

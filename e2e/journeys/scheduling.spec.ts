@@ -18,10 +18,10 @@ const IMAGES = join(PROJECT_DIRECTORY, 'test-results', 'images')
 async function everyLook(page: Page, name: string): Promise<void> {
   mkdirSync(IMAGES, { recursive: true })
   const found: string[] = []
-  for (const { theme, language } of LOOKS) {
+  for (const { theme, language, rules } of LOOKS) {
     await choose(page, theme, language)
     await page.mouse.move(720, 890)
-    found.push(...await findings(page, `${name} ${theme} ${language}`))
+    found.push(...await findings(page, `${name} ${theme} ${language}`, { rules }))
     await page.screenshot({ path: join(IMAGES, `${name}-${theme}-${language}.png`) })
   }
   expect(found).toEqual([])
