@@ -21,6 +21,6 @@ export async function environmentWithCann(setting: string, machine: Machine): Pr
   if (path === null) throw new ServerError('NOT_FOUND', '--cann-set-env=auto: no CANN with a set_env.sh was found. npu-console doctor says where it looked; leave the flag out to serve without CANN')
   if (!await machine.exists(path)) throw new ServerError('NOT_FOUND', `--cann-set-env: '${path}' is not there. Give the path of CANN's set_env.sh, or auto`)
   const { variables, problem } = await readCannEnvironment(machine, path)
-  if (problem !== null) throw new ServerError('INTERNAL', `--cann-set-env: '${path}' failed: ${problem}`)
+  if (problem !== null) throw new ServerError('INTERNAL', `--cann-set-env: '${path}' failed: ${problem.en}`)
   return { ...machine.environment, ...variables, [APPLIED_VARIABLE]: path }
 }

@@ -56,13 +56,14 @@ export function DeviceCard({ device, npu, now, processes, samples }: DeviceCardP
       </div>
       <div className="npu-card-body">
         <CardTroubles card={device.card} npu={npu} />
-        {age > STALE_MILLISECONDS && <p className="npu-devices-stale npu-small-text" data-testid="stale">{t('card.stale', { age: staleAge(t, age) })}</p>}
+        {age > STALE_MILLISECONDS && <p className="npu-devices-stale npu-small-text" data-testid="stale">{t('card.stale', { age: ageText(t, age) })}</p>}
         <Meter name={t('meter.aiCore')} percent={npu?.aiCorePercent ?? null} text={withUnit(npu?.aiCorePercent, '%')} absent={absent} isStrong />
         <Meter name={t('meter.cube')} percent={npu?.cubeCorePercent ?? null} text={withUnit(npu?.cubeCorePercent, '%')} absent={absent} />
         <Meter name={t('meter.vector')} percent={npu?.vectorCorePercent ?? null} text={withUnit(npu?.vectorCorePercent, '%')} absent={absent} />
         <Memory npu={npu} absent={absent} processes={processes} />
         <History card={device.card} samples={samples} now={now} name={`${t('common:npu.card', { card: device.card })} AI Core`} />
         <CardModels card={device.card} />
+        {npu !== null && <Ages npu={npu} age={age} now={now} />}
       </div>
       <dl className="npu-devices-figures">
         <Figure absent={absentFigure} name={t('figure.temperature')} value={withUnit(npu?.temperatureCelsius, '°C')} isHot={(npu?.temperatureCelsius ?? 0) >= HOT_CELSIUS} />
@@ -74,10 +75,18 @@ export function DeviceCard({ device, npu, now, processes, samples }: DeviceCardP
   )
 }
 
+/** How old the figures are. Cores and error codes are asked for in turn, so that they may be older than the rest. */
+function Ages({ npu, age, now }: { readonly npu: NpuSample; readonly age: number; readonly now: number }) {
+  const { t } = useTranslation('devices')
+  const detailsAge = npu.detailsReadAt === null ? null : now - npu.detailsReadAt
+  const parts = [t('card.read', { age: ageText(t, age) }), ...(detailsAge === null || detailsAge <= age ? [] : [t('card.detailsRead', { age: ageText(t, detailsAge) })])]
+  return <p className="npu-small-text npu-quiet" data-testid="card-ages">{parts.join(' · ')}</p>
+}
+
 type Texts = ReturnType<typeof useTranslation<'devices'>>['t']
 
-function staleAge(t: Texts, milliseconds: number): string {
-  if (milliseconds < 60_000) return t('card.seconds', { count: Math.floor(milliseconds / 1000) })
+function ageText(t: Texts, milliseconds: number): string {
+  if (milliseconds < 60_000) return t('card.seconds', { count: Math.max(0, Math.floor(milliseconds / 1000)) })
   const { key, count } = ageParts(0, milliseconds)
   return key === 'date' ? t('common:age.days', { count }) : t(`common:age.${key}`, { count })
 }

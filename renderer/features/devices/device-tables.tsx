@@ -21,7 +21,7 @@ export function ProcessesCard({ report }: { readonly report: DevicesReport }) {
               {processes.map((process) => (
                 <tr key={`${process.card} ${process.processId}`} data-testid="device-process">
                   <td className="npu-mono">{process.processId}</td>
-                  <td>{process.name}</td>
+                  <td>{process.name === '' ? UNKNOWN : process.name}</td>
                   <td>{process.isOurs ? process.models.length === 0 ? <span className="npu-quiet">{t('processes.noModel')}</span> : process.models.join(', ') : <span className="npu-row npu-is-degraded"><StateMark kind="degraded" isDecoration />{t('processes.foreign')}</span>}</td>
                   <td className="npu-right">{process.card}</td>
                   <td className="npu-right">{formatBytes(process.memoryBytes)}</td>
@@ -45,7 +45,7 @@ export function MemoryCard({ report }: { readonly report: DevicesReport }) {
     <Card title={t('ledger.title')} note={t(isCard ? 'ledger.noteCard' : 'ledger.noteProcess')} isFlush {...simulated}>
       <div className="npu-devices-scroll">
         <table className="npu-table">
-          <thead><tr><th>{t('ledger.model')}</th><th className="npu-right">{t('column.card')}</th><th className="npu-right">{t('ledger.before')}</th><th className="npu-right">{t('ledger.loaded')}</th><th className="npu-right">{t('ledger.difference')}</th><th className="npu-right">{t('ledger.after')}</th></tr></thead>
+          <thead><tr><th>{t('ledger.model')}</th><th className="npu-right">{t('column.card')}</th><th className="npu-right">{t('ledger.before')}</th><th className="npu-right">{t('ledger.loaded')}</th><th className="npu-right">{t('ledger.difference')}</th><th className="npu-right">{t('ledger.after')}</th><th className="npu-right" title={t('ledger.reportedHint')}>{t('ledger.reported')}</th></tr></thead>
           <tbody>
             {report.memory.map((record) => (
               <tr key={`${record.model} ${record.card}`}>
@@ -55,6 +55,7 @@ export function MemoryCard({ report }: { readonly report: DevicesReport }) {
                 <td className="npu-right">{formatBytes(record.loadedBytes)}</td>
                 <td className="npu-right">{difference(record.beforeBytes, record.loadedBytes)}</td>
                 <td className="npu-right">{formatBytes(record.afterUnloadBytes)}</td>
+                <td className="npu-right">{formatBytes(record.reportedBytes)}</td>
               </tr>
             ))}
           </tbody>

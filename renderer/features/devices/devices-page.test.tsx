@@ -19,12 +19,12 @@ const device = (part: Partial<DeviceCard> = {}): DeviceCard => ({ card: 0, chip:
 const WITH_CARDS: DevicesReport = {
   ...NONE, source: 'npu-smi', driverVersion: '25.2.0', cards: [device(), device({ card: 1, slot: 5, logicalId: 1, visibleId: null, chip: '310P3', aiCores: 8, vectorCores: 7 })],
   processes: [{ card: 0, processId: 21847, name: 'npu-console', memoryBytes: 6 * GB, models: ['ppocr_det', 'ppocr_rec'], isOurs: true }, { card: 0, processId: 9127, name: 'python3', memoryBytes: null, models: [], isOurs: false }],
-  memory: [{ model: 'ppocr_det', card: 0, basis: 'process', beforeBytes: GB, loadedBytes: 3 * GB, afterUnloadBytes: null, reportedBytes: null, startedAt: 0, isShared: true }],
+  memory: [{ model: 'ppocr_det', card: 0, basis: 'process', beforeBytes: GB, loadedBytes: 3 * GB, afterUnloadBytes: null, reportedBytes: 1.5 * GB, startedAt: 0, isShared: true }],
   visibleDevices: { value: '0,x', logicalIds: [0], problem: { en: "'x' is no device id", 'zh-CN': '“x”不是设备号' } },
 }
 const sample = (second: number, ...npus: NpuSample[]): ServerSample => ({ ...serverSample(second), npus })
 const DOCTOR: DoctorReport = {
-  ranAt: Date.now(), milliseconds: 5, hasNpu: true, devices: [], summary: { en: '1 problem; first: Python.', 'zh-CN': '1 个问题；首先：Python。' },
+  ranAt: Date.now(), milliseconds: 5, hasNpu: true, devices: [device()], summary: { en: '1 problem; first: Python.', 'zh-CN': '1 个问题；首先：Python。' },
   checks: [
     { id: 'python', verdict: 'problem', title: { en: 'Packages are missing', 'zh-CN': '缺少软件包' }, detail: { en: 'numpy', 'zh-CN': 'numpy' }, fix: { text: { en: 'Install them.', 'zh-CN': '安装它们。' }, command: "pip install 'numpy<2'", restart: null } },
     { id: 'driver', verdict: 'ok', title: { en: 'Driver 25.2.0', 'zh-CN': '驱动 25.2.0' }, detail: { en: '-', 'zh-CN': '-' }, fix: null },
@@ -87,6 +87,12 @@ describe('devices', () => {
     expect(text('[data-testid="device-0"] .npu-state-pill')).toBe('Health unknown')
   })
 
+  it.each([['en', 'Read 1 s ago · cube and vector cores and error codes 7 s ago'], ['zh-CN', '读取于 1 秒前 · 矩阵核、向量核和错误码 7 秒前']] as const)('says of each card how old its figures are (%s)', async (language, ages) => {
+    await show(WITH_CARDS, [sample(11, npu({ detailsReadAt: 4000 }), npu({ card: 1, detailsReadAt: null }))], language)
+    expect(text('[data-testid="device-0"] [data-testid="card-ages"]')).toBe(ages)
+    expect(text('[data-testid="device-1"] [data-testid="card-ages"]')).toBe(ages.split(' · ')[0])
+  })
+
   it('puts error codes where they are seen', async () => {
     await show(WITH_CARDS, [sample(10, npu({ health: 'alarm', errorCodes: ['80E01801'] }))])
     expect(text('[data-testid="device-0"] dd.npu-is-failed')).toBe('80E01801')
@@ -100,7 +106,7 @@ describe('devices', () => {
     expect(cells('device-ids')).toEqual([
       ['Card 0', '910B3', '0000:c1:00.0', '4', '0', '0', '0', '/dev/davinci0', 'device_ids: "0"'], ['Card 1', '310P3', '0000:c1:00.0', '5', '0', '1', 'hidden', '/dev/davinci0', '—'],
     ])
-    expect(page.container.textContent).toContain('ppocr_det · shared01.0 GB3.0 GB+2.0 GB—')
+    expect(page.container.textContent).toContain('ppocr_det · shared01.0 GB3.0 GB+2.0 GB—1.5 GB')
     expect(page.container.textContent).toContain('0,xonly part of it counts')
   })
 
@@ -120,9 +126,11 @@ describe('devices', () => {
     await act(async () => page.container.querySelector<HTMLButtonElement>('[data-testid="examine"]')?.click())
     expect(consoleClient.command).toHaveBeenCalledWith('doctor.run')
     expect(text('[data-testid="doctor-summary"]')).toBe('1 个问题；首先：Python。')
-    expect([...page.container.querySelectorAll('.npu-devices-check')].map((check) => check.querySelector('p')?.textContent)).toEqual(['问题: 缺少软件包', '正常: 驱动 25.2.0'])
+    expect([...page.container.querySelectorAll('.npu-devices-check')].map((check) => check.querySelector('p')?.textContent)).toEqual(['问题：缺少软件包', '正常：驱动 25.2.0'])
     await act(async () => page.container.querySelector<HTMLButtonElement>('.npu-devices-command button')?.click())
     expect(written).toEqual(["pip install 'numpy<2'"])
+    await act(async () => page.container.querySelector<HTMLButtonElement>('.npu-devices-doctor .npu-devices-foot button')?.click())
+    expect(written[1]?.split('\n').slice(0, 3)).toEqual(['1 个问题；首先：Python。', 'NPU 4 · Chip 0 · 910B3 · 0000:c1:00.0 · Logical id 0 · Visible id 0 · /dev/davinci0', '[问题] 缺少软件包'])
   })
 
   it('says that the machine was not examined, in the server\'s words, and can try again', async () => {

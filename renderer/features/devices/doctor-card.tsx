@@ -65,7 +65,7 @@ function Check({ check }: { readonly check: DoctorCheck }) {
     <li className="npu-devices-check" data-testid={`doctor-${check.id}`} data-verdict={verdict}>
       <StateMark kind={MARKS[verdict]} isDecoration />
       <div className="npu-devices-check-text">
-        <p><span className="npu-visually-hidden">{t(`verdict.${verdict}`)}: </span><b>{localized(title)}</b></p>
+        <p><span className="npu-visually-hidden">{t(`verdict.${verdict}`)}{t('doctor.colon')}</span><b>{localized(title)}</b></p>
         <p className="npu-secondary">{localized(detail)}</p>
         {fix !== null && <p className="npu-small-text">{localized(fix.text)}</p>}
         {fix !== null && fix.restart !== null && <ApplyFix title={localized(title)} restart={fix.restart} />}
@@ -92,6 +92,8 @@ function ApplyFix({ title, restart }: { readonly title: string; readonly restart
   )
 }
 
-function reportText({ summary, checks }: DoctorReport, word: (verdict: DoctorVerdict) => string): string {
-  return [localized(summary), ...checks.map(({ verdict, title, detail, fix }) => [`[${word(verdict)}] ${localized(title)}`, `  ${localized(detail)}`, ...(fix === null ? [] : [`  ${localized(fix.text)}`]), ...(fix === null || fix.command === null ? [] : [`  ${fix.command}`])].join('\n'))].join('\n')
+function reportText({ summary, devices, checks }: DoctorReport, word: (verdict: DoctorVerdict) => string): string {
+  // As npu-console doctor lists them: whoever reads the report needs the numbers, in the tools' own words.
+  const cards = devices.map(({ slot, chipIndex, chip, busId, logicalId, visibleId, deviceNode }) => `NPU ${slot} · Chip ${chipIndex ?? '-'} · ${chip} · ${busId ?? '-'} · Logical id ${logicalId ?? '-'} · Visible id ${visibleId ?? '-'} · ${deviceNode ?? '-'}`)
+  return [localized(summary), ...cards, ...checks.map(({ verdict, title, detail, fix }) => [`[${word(verdict)}] ${localized(title)}`, `  ${localized(detail)}`, ...(fix === null ? [] : [`  ${localized(fix.text)}`]), ...(fix === null || fix.command === null ? [] : [`  ${fix.command}`])].join('\n'))].join('\n')
 }

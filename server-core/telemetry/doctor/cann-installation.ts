@@ -3,6 +3,8 @@
  * paths must be there before the process starts: the file is run in a shell, and what it changed is the environment to start with.
  */
 import { basename, dirname, join } from 'node:path'
+import type { LocalizedText } from '../../contract/config-language.ts'
+import { text } from './check-result.ts'
 import type { Machine } from './machine.ts'
 
 export interface CannInstallation {
@@ -50,7 +52,7 @@ export interface CannEnvironment {
   /** What the file sets or changes, as it is afterwards. */
   readonly variables: Readonly<Record<string, string>>
   /** Null: it ran to its end. */
-  readonly problem: string | null
+  readonly problem: LocalizedText | null
 }
 
 const TIMEOUT_MILLISECONDS = 10_000
@@ -69,10 +71,11 @@ export async function readCannEnvironment(machine: Machine, path: string): Promi
       const value = entry.slice(equals + 1)
       return equals <= 0 || IGNORED.has(name) || environment[name] === value ? [] : [[name, value]]
     }))
-    if (result.isTimedOut) return { variables: {}, problem: `it did not end within ${TIMEOUT_MILLISECONDS / 1000} s` }
+    if (result.isTimedOut) return { variables: {}, problem: text(`it did not end within ${TIMEOUT_MILLISECONDS / 1000} s`, `${TIMEOUT_MILLISECONDS / 1000} 秒内没有结束`) }
     const said = result.stderr.trim().split('\n')[0] ?? ''
-    return { variables, problem: result.exitCode === 0 ? null : said === '' ? `it ended with code ${result.exitCode ?? '-'}` : said }
+    return { variables, problem: result.exitCode === 0 ? null : said === '' ? text(`it ended with code ${result.exitCode ?? '-'}`, `退出码 ${result.exitCode ?? '-'}`) : text(said, said) }
   } catch (error) {
-    return { variables: {}, problem: error instanceof Error ? error.message : String(error) }
+    const message = error instanceof Error ? error.message : String(error)
+    return { variables: {}, problem: text(message, message) }
   }
 }

@@ -7,6 +7,11 @@ export function text(en: string, zh: string): LocalizedText {
   return { en, 'zh-CN': zh }
 }
 
+/** Names in a row, as each language separates them. */
+export function list(names: readonly string[]): LocalizedText {
+  return text(names.join(', '), names.join('、'))
+}
+
 export function check(id: DoctorCheckId, verdict: DoctorVerdict, title: LocalizedText, detail: LocalizedText, fix: DoctorFix | null = null): DoctorCheck {
   return { id, verdict, title, detail, fix }
 }

@@ -86,6 +86,8 @@ describe('runDoctor', () => {
     })
     station.write('/usr/local/Ascend/cann/set_env.sh', 'export ASCEND_HOME_PATH=/x\ncd /not-there-at-all || return 3\n')
     expect(found(await runDoctor(station.machine({ environment: ENVIRONMENT })), 'environment')).toMatchObject({ title: { en: 'set_env.sh fails' }, detail: { en: expect.stringContaining('/not-there-at-all') as string } })
+    station.write('/usr/local/Ascend/cann/set_env.sh', 'return 3\n')
+    expect(found(await runDoctor(station.machine({ environment: ENVIRONMENT })), 'environment').detail['zh-CN']).toBe('/usr/local/Ascend/cann/set_env.sh：退出码 3')
     station.remove('/usr/local/Ascend/cann/set_env.sh')
     expect(found(await runDoctor(station.machine({ environment: ENVIRONMENT })), 'environment').title.en).toBe('CANN environment is not set, and set_env.sh is missing')
   })
@@ -105,6 +107,8 @@ describe('runDoctor', () => {
     })
     station.write('/usr/bin/python3', '#!/bin/sh\necho "no module named encodings" >&2; exit 1\n', 0o755)
     expect(found(await runDoctor(station.machine()), 'python')).toMatchObject({ verdict: 'unknown', detail: { en: '/usr/bin/python3: no module named encodings' } })
+    station.write('/usr/bin/python3', '#!/bin/sh\nexit 3\n', 0o755)
+    expect(found(await runDoctor(station.machine()), 'python').detail).toEqual({ en: '/usr/bin/python3: it ended with code 3', 'zh-CN': '/usr/bin/python3：退出码 3' })
   })
 
   it('tells missing nodes from closed ones, and one who is not in the group from one whom that does not help', async () => {
@@ -143,7 +147,7 @@ describe('runDoctor', () => {
     using station = new FakeWorkstation().complete()
     const npuSmi = createFakeNpuSmi(join(station.root, 'usr/local/bin'))
     npuSmi.set('info', npuSmiOutput('info-910b'))
-    expect(found(await runDoctor(station.machine()), 'cards')).toMatchObject({ verdict: 'problem', detail: { en: 'NPU 5 chip 0: alarm.' }, fix: { command: 'npu-smi info -t health -i 5' } })
+    expect(found(await runDoctor(station.machine()), 'cards')).toMatchObject({ verdict: 'problem', detail: { en: 'NPU 5 chip 0: alarm.', 'zh-CN': 'NPU 5 芯片 0：告警。' }, fix: { command: 'npu-smi info -t health -i 5' } })
     npuSmi.set('info', npuSmiOutput('info-910b').split('\n').slice(0, 6).join('\n'))
     expect(found(await runDoctor(station.machine()), 'cards')).toMatchObject({ verdict: 'problem', title: { en: 'The driver lists no card' } })
     npuSmi.fail('dcmi module initialize failed. ret is -8005')

@@ -4,7 +4,7 @@ import { logicalIdOf } from '../device-cards.ts'
 import { parseIdTable } from '../npu-smi-details.ts'
 import { explainNpuSmiFailure, findNpuSmi } from '../npu-smi-source.ts'
 import { parseNpuSmiTable, type NpuSmiChip, type NpuSmiTable } from '../npu-smi-table.ts'
-import { check, fix, text } from './check-result.ts'
+import { check, fix, list, text } from './check-result.ts'
 import type { Machine } from './machine.ts'
 
 const DRIVER_VERSION = '/usr/local/Ascend/driver/version.info'
@@ -50,10 +50,10 @@ export async function checkDriver(machine: Machine, traces: NpuTraces): Promise<
   const { architecture } = machine.options
   const number = version?.get('version')
   if (version === null || number === undefined) {
-    const cards = traces.pciAddresses.join(', ')
+    const cards = list(traces.pciAddresses)
     const isContainer = await machine.isContainer()
     return check('driver', 'problem', text('The driver is not installed', '驱动未安装'), text(
-      `${DRIVER_VERSION} is not there${cards === '' ? '' : `; cards on the bus: ${cards}`}.`, `找不到 ${DRIVER_VERSION}${cards === '' ? '' : `；总线上的卡：${cards}`}。`,
+      `${DRIVER_VERSION} is not there${cards.en === '' ? '' : `; cards on the bus: ${cards.en}`}.`, `找不到 ${DRIVER_VERSION}${cards.en === '' ? '' : `；总线上的卡：${cards['zh-CN']}`}。`,
     ), isContainer
       ? fix('Start the container with the driver of the host mounted.', '启动容器时挂载宿主机的驱动。', `docker run -v /usr/local/Ascend/driver/lib64:/usr/local/Ascend/driver/lib64:ro -v ${DRIVER_VERSION}:${DRIVER_VERSION}:ro -v ${INSTALL_INFO}:${INSTALL_INFO}:ro …`)
       : fix('Install the driver package of your card as root (then its firmware), and restart the machine.', '以 root 安装与卡型号对应的驱动包（随后安装固件），然后重启机器。', `./Ascend-hdk-<card>-npu-driver_<version>_linux-${architecture === 'aarch64' ? 'aarch64' : 'x86-64'}.run --full --install-for-all`))
@@ -128,21 +128,24 @@ async function withLogicalIds(machine: Machine, npuSmiPath: string, chips: reado
   return chips.map((chip) => ({ ...chip, logicalId: chip.logicalId ?? logicalIdOf(chip, ids) }))
 }
 
+const HEALTH_ZH = { ok: '健康', warning: '警告', alarm: '告警', critical: '严重', unknown: '未知' } as const
+
 function checkCards({ chips, isSimulated }: NpuSmiTable): DoctorCheck {
   if (chips.length === 0) {
     return check('cards', 'problem', text('The driver lists no card', '驱动没有列出任何卡'), text('npu-smi answers with an empty table.', 'npu-smi 返回空列表。'), fix('Check that the cards sit in their slots and have power, then restart the machine.', '检查卡是否插稳、供电是否正常，然后重启机器。', 'lspci -d 19e5:'))
   }
-  const names = [...new Set(chips.map(({ name }) => name))].map((name) => {
+  const names = list([...new Set(chips.map(({ name }) => name))].map((name) => {
     const count = chips.filter((chip) => chip.name === name).length
     return count === 1 ? name : `${count} × ${name}`
-  }).join(', ')
+  }))
   const sick = chips.filter(({ health }) => health !== 'ok')
   const simulated = isSimulated ? text(' Simulated.', '（模拟）') : text('', '')
-  if (sick.length === 0) return check('cards', 'ok', text(`Cards: ${names}`, `卡：${names}`), text(`All report health OK.${simulated.en}`, `健康状态全部为 OK。${simulated['zh-CN']}`))
+  if (sick.length === 0) return check('cards', 'ok', text(`Cards: ${names.en}`, `卡：${names['zh-CN']}`), text(`All report health OK.${simulated.en}`, `健康状态全部为 OK。${simulated['zh-CN']}`))
   const [first] = sick
   const isCritical = sick.some(({ health }) => health === 'alarm' || health === 'critical')
-  const list = sick.map(({ slot, chipIndex, health }) => `NPU ${slot}${chipIndex === null ? '' : ` chip ${chipIndex}`}: ${health ?? 'UNKNOWN'}`).join(', ')
-  return check('cards', isCritical ? 'problem' : 'warning', text(`Not every card is healthy (${names})`, `有卡不健康（${names}）`), text(`${list}.${simulated.en}`, `${list}。${simulated['zh-CN']}`),
+  const { en } = list(sick.map(({ slot, chipIndex, health }) => `NPU ${slot}${chipIndex === null ? '' : ` chip ${chipIndex}`}: ${health ?? 'unknown'}`))
+  const { 'zh-CN': zh } = list(sick.map(({ slot, chipIndex, health }) => `NPU ${slot}${chipIndex === null ? '' : ` 芯片 ${chipIndex}`}：${HEALTH_ZH[health ?? 'unknown']}`))
+  return check('cards', isCritical ? 'problem' : 'warning', text(`Not every card is healthy (${names.en})`, `有卡不健康（${names['zh-CN']}）`), text(`${en}.${simulated.en}`, `${zh}。${simulated['zh-CN']}`),
     fix('Read the error codes of the card; with Alarm or Critical do not serve from it.', '查看该卡的错误码；Alarm 或 Critical 状态下不要用它提供服务。', `npu-smi info -t health -i ${first?.slot ?? 0}`))
 }
 
@@ -152,9 +155,9 @@ export async function checkDeviceNodes(machine: Machine, { nodes }: NpuTraces): 
   const missing = [...(nodes.length === 0 ? ['davinci0'] : []), ...COMMON_NODES.filter((name) => !present.has(name))]
   const isContainer = await machine.isContainer()
   if (missing.length > 0) {
-    const list = missing.map((name) => `/dev/${name}`).join(', ')
+    const absent = list(missing.map((name) => `/dev/${name}`))
     const devices = [...(nodes.length === 0 ? ['davinci0'] : nodes), ...COMMON_NODES].map((name) => `--device=/dev/${name}`).join(' ')
-    return check('device-nodes', 'problem', text('Device nodes are missing', '缺少设备节点'), text(`Not there: ${list}.`, `不存在：${list}。`), isContainer
+    return check('device-nodes', 'problem', text('Device nodes are missing', '缺少设备节点'), text(`Not there: ${absent.en}.`, `不存在：${absent['zh-CN']}。`), isContainer
       ? fix('Hand them to the container when it starts.', '启动容器时传入这些设备。', `docker run ${devices} …`)
       : fix('The driver makes them when the machine starts: restart it; if they stay away, install the driver again.', '驱动在开机时创建它们：重启机器；若仍没有，重新安装驱动。', 'ls -l /dev/davinci* /dev/devmm_svm /dev/hisi_hdc'))
   }

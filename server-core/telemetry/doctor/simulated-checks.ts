@@ -1,7 +1,7 @@
 /** With `--npu=simulated` (or `off`) the Doctor looks at what that needs, item by item as for real cards; every headline says that it is simulated. */
 import { join } from 'node:path'
 import type { DoctorCheck } from '../../contract/devices.ts'
-import { check, fix, text } from './check-result.ts'
+import { check, fix, list, text } from './check-result.ts'
 import { checkNpuSmi, type NpuTraces } from './hardware-checks.ts'
 import type { Machine } from './machine.ts'
 import type { NpuSmiFinding } from './hardware-checks.ts'
@@ -59,8 +59,9 @@ export async function checkNativeParts(machine: Machine, directory: string, isNp
   const isThere = await Promise.all(NATIVE_PARTS.map(({ path }) => machine.exists(join(directory, path))))
   const missing = NATIVE_PARTS.filter((_part, index) => !isThere[index])
   if (missing.length === 0) return check('native', 'ok', text('Native parts', '原生部件'), text(directory, directory))
-  const list = (language: 'en' | 'zh-CN') => missing.map(({ path, lacks }) => `${path} (${lacks[language]})`).join(', ')
+  const { en } = list(missing.map(({ path, lacks }) => `${path} (${lacks.en})`))
+  const { 'zh-CN': zh } = list(missing.map(({ path, lacks }) => `${path}（${lacks['zh-CN']}）`))
   return check('native', isNpuMachine ? 'problem' : 'warning', text('Native parts are missing', '缺少原生部件'), text(
-    `Not in ${directory}: ${list('en')}. Everything else works without.`, `${directory} 中没有：${list('zh-CN')}。其他功能不受影响。`,
+    `Not in ${directory}: ${en}. Everything else works without.`, `${directory} 中没有：${zh}。其他功能不受影响。`,
   ), rebuild())
 }

@@ -1,14 +1,15 @@
 /** CANN and its environment, Python, shared memory, compiler, ONNX Runtime. */
+import type { LocalizedText } from '../../contract/config-language.ts'
 import type { DoctorCheck } from '../../contract/devices.ts'
 import { readVisibleDevices } from '../visible-devices.ts'
 import { cannHomeCandidates, readCannEnvironment, type CannInstallation } from './cann-installation.ts'
-import { check, fix, text } from './check-result.ts'
+import { check, fix, list, text } from './check-result.ts'
 import type { Machine } from './machine.ts'
 
 export function checkCann(machine: Machine, cann: CannInstallation | null): DoctorCheck {
   if (cann === null) {
-    const places = cannHomeCandidates(machine).join(', ')
-    return check('cann', 'problem', text('CANN is not installed', 'CANN 未安装'), text(`Looked at: ${places}.`, `已查找：${places}。`), fix(
+    const places = list(cannHomeCandidates(machine))
+    return check('cann', 'problem', text('CANN is not installed', 'CANN 未安装'), text(`Looked at: ${places.en}.`, `已查找：${places['zh-CN']}。`), fix(
       'Install the toolkit, then the operator package of your chip.', '安装工具包，再安装与芯片对应的算子包。', `./Ascend-cann-toolkit_<version>_linux-${machine.options.architecture}.run --install`,
     ))
   }
@@ -33,17 +34,17 @@ export async function checkEnvironment(machine: Machine, cann: CannInstallation)
   if (missing.length === 0 && libraries.some((path) => path.startsWith(home) && /\/lib64\/?$/.test(path))) {
     return check('environment', 'ok', text('CANN environment is set', 'CANN 环境变量已设置'), text(`ASCEND_HOME_PATH=${home}`, `ASCEND_HOME_PATH=${home}`))
   }
-  const lacks = missing.length === 0 ? 'LD_LIBRARY_PATH' : missing.join(', ')
+  const lacks = list(missing.length === 0 ? ['LD_LIBRARY_PATH'] : missing)
   if (cann.setEnvPath === null) {
-    return check('environment', 'problem', text('CANN environment is not set, and set_env.sh is missing', 'CANN 环境变量未设置，且找不到 set_env.sh'), text(`Not set: ${lacks}. ${cann.home} has no set_env.sh.`, `未设置：${lacks}。${cann.home} 中没有 set_env.sh。`), fix('Install CANN again.', '重新安装 CANN。'))
+    return check('environment', 'problem', text('CANN environment is not set, and set_env.sh is missing', 'CANN 环境变量未设置，且找不到 set_env.sh'), text(`Not set: ${lacks.en}. ${cann.home} has no set_env.sh.`, `未设置：${lacks['zh-CN']}。${cann.home} 中没有 set_env.sh。`), fix('Install CANN again.', '重新安装 CANN。'))
   }
   const { variables, problem } = await readCannEnvironment(machine, cann.setEnvPath)
   if (problem !== null) {
-    return check('environment', 'problem', text('set_env.sh fails', 'set_env.sh 执行失败'), text(`${cann.setEnvPath}: ${problem}`, `${cann.setEnvPath}：${problem}`), fix('Run it in a shell to see the whole message.', '在终端中运行以查看完整信息。', `source ${cann.setEnvPath}`))
+    return check('environment', 'problem', text('set_env.sh fails', 'set_env.sh 执行失败'), text(`${cann.setEnvPath}: ${problem.en}`, `${cann.setEnvPath}：${problem['zh-CN']}`), fix('Run it in a shell to see the whole message.', '在终端中运行以查看完整信息。', `source ${cann.setEnvPath}`))
   }
-  const names = Object.keys(variables).sort().join(', ')
+  const names = list(Object.keys(variables).sort())
   return check('environment', 'problem', text('CANN environment is not set', 'CANN 环境变量未设置'), text(
-    `Not set in this process: ${lacks}. ${cann.setEnvPath} was read and would set: ${names}.`, `本进程未设置：${lacks}。已读取 ${cann.setEnvPath}，它会设置：${names}。`,
+    `Not set in this process: ${lacks.en}. ${cann.setEnvPath} was read and would set: ${names.en}.`, `本进程未设置：${lacks['zh-CN']}。已读取 ${cann.setEnvPath}，它会设置：${names['zh-CN']}。`,
   ), fix('Let the engine start with it: it reads the file itself, nothing else changes.', '让引擎带着它启动：引擎自行读取该文件，不改动其他内容。', `npu-console serve --cann-set-env=${cann.setEnvPath}`, { cannSetEnv: cann.setEnvPath }))
 }
 
@@ -52,8 +53,8 @@ export function checkVisibleDevices(machine: Machine, count: number | null): Doc
   if (visible === null) return check('visible-devices', 'ok', text('All cards are visible', '所有卡可见'), text('ASCEND_RT_VISIBLE_DEVICES is not set.', '未设置 ASCEND_RT_VISIBLE_DEVICES。'))
   const setting = `ASCEND_RT_VISIBLE_DEVICES=${visible.value}`
   if (visible.problem === null) {
-    const map = visible.logicalIds.map((id, index) => `${id} → ${index}`).join(', ')
-    return check('visible-devices', 'ok', text(setting, setting), text(`Logical id → id in the engine: ${map}. npu-smi goes on to show all cards.`, `逻辑 ID → 引擎中的 ID：${map}。npu-smi 仍显示全部卡。`))
+    const map = list(visible.logicalIds.map((id, index) => `${id} → ${index}`))
+    return check('visible-devices', 'ok', text(setting, setting), text(`Logical id → id in the engine: ${map.en}. npu-smi goes on to show all cards.`, `逻辑 ID → 引擎中的 ID：${map['zh-CN']}。npu-smi 仍显示全部卡。`))
   }
   const sorted = [...new Set(visible.value.split(/[\s,]+/).filter((entry) => /^\d+$/.test(entry)).map(Number))].filter((id) => count === null || id < count).sort((a, b) => a - b)
   return check('visible-devices', visible.logicalIds.length === 0 ? 'problem' : 'warning', text(`${setting}: only part of it counts`, `${setting}：只有一部分生效`), text(`${visible.problem.en}.`, `${visible.problem['zh-CN']}。`),
@@ -89,8 +90,8 @@ export async function checkPython(machine: Machine, isForCann: boolean): Promise
   }
   const packages = isForCann ? PYTHON_PACKAGES : ['numpy'] as const
   const answer = await askPython(machine, packages)
-  if (typeof answer === 'string') {
-    return check('python', 'unknown', text('Python does not answer', 'Python 无应答'), text(`${PYTHON}: ${answer}`, `${PYTHON}：${answer}`), fix('Run it in a shell to see why.', '在终端中运行以查看原因。', `${PYTHON} --version`))
+  if (!('version' in answer)) {
+    return check('python', 'unknown', text('Python does not answer', 'Python 无应答'), text(`${PYTHON}: ${answer.en}`, `${PYTHON}：${answer['zh-CN']}`), fix('Run it in a shell to see why.', '在终端中运行以查看原因。', `${PYTHON} --version`))
   }
   const title = text(`Python ${answer.version}`, `Python ${answer.version}`)
   const missing = packages.filter((name) => answer.packages[name] === null)
@@ -110,20 +111,23 @@ export async function checkPython(machine: Machine, isForCann: boolean): Promise
   if (isForCann && (major !== 3 || minor < 7 || minor > 11)) {
     return check('python', 'warning', title, text('CANN supports Python 3.7 to 3.11, depending on its version.', 'CANN 支持 Python 3.7 至 3.11，视版本而定。'), fix('Install a Python of that range as /usr/bin/python3, or in a container.', '将该范围内的 Python 安装为 /usr/bin/python3，或使用容器。'))
   }
-  return check('python', 'ok', title, text(`${PYTHON}: ${packages.map((name) => `${name} ${answer.packages[name] ?? ''}`).join(', ')}`, `${PYTHON}：${packages.map((name) => `${name} ${answer.packages[name] ?? ''}`).join('，')}`))
+  const found = list(packages.map((name) => `${name} ${answer.packages[name] ?? ''}`))
+  return check('python', 'ok', title, text(`${PYTHON}: ${found.en}`, `${PYTHON}：${found['zh-CN']}`))
 }
 
-/** @returns why there is no answer, as a string */
-async function askPython(machine: Machine, packages: readonly string[]): Promise<PythonAnswer | string> {
+/** @returns why there is no answer, as a sentence */
+async function askPython(machine: Machine, packages: readonly string[]): Promise<PythonAnswer | LocalizedText> {
   try {
     const { stdout, stderr, exitCode, isTimedOut } = await machine.options.run({
       command: machine.path(PYTHON), args: ['-c', PYTHON_QUESTION, ...packages], environment: machine.environment, timeoutMilliseconds: 15_000,
     })
-    if (isTimedOut) return 'no answer within 15 s'
-    if (exitCode !== 0) return stderr.trim().split('\n').at(-1) ?? `exit code ${exitCode ?? '-'}`
+    if (isTimedOut) return text('no answer within 15 s', '15 秒内没有应答')
+    const said = stderr.trim().split('\n').at(-1) ?? ''
+    if (exitCode !== 0) return said === '' ? text(`it ended with code ${exitCode ?? '-'}`, `退出码 ${exitCode ?? '-'}`) : text(said, said)
     return JSON.parse(stdout) as PythonAnswer
   } catch (error) {
-    return error instanceof Error ? error.message : String(error)
+    const message = error instanceof Error ? error.message : String(error)
+    return text(message, message)
   }
 }
 
