@@ -28,8 +28,8 @@ describe('TimeChart', () => {
     vi.unstubAllGlobals()
   })
 
-  const show = async (points: readonly Point[], cursorIndex: number | null = null, gaps: readonly { from: number; to: number }[] = []) => {
-    page = await render(<TimeChart title="Latency" summary="p95 now 3 ms" series={series} points={points} start={T0} end={T0 + 10_000} scale={valueScale(10)} unit="ms" gaps={gaps} gapLabel="no data" marks={[]} newest={points.at(-1) ?? null} cursorIndex={cursorIndex} />)
+  const show = async (points: readonly Point[], cursorIndex: number | null = null, gaps: readonly { from: number; to: number }[] = [], top = 10) => {
+    page = await render(<TimeChart title="Latency" summary="p95 now 3 ms" series={series} points={points} start={T0} end={T0 + 10_000} scale={valueScale(top)} unit="ms" gaps={gaps} gapLabel="no data" marks={[]} newest={points.at(-1) ?? null} cursorIndex={cursorIndex} />)
   }
   const line = () => page.container.querySelector('path.recharts-area-curve')?.getAttribute('d') ?? ''
   const head = () => page.container.querySelector('.npu-chart-head')?.textContent
@@ -44,6 +44,13 @@ describe('TimeChart', () => {
     await show([at(0, 0), at(10, 10)])
     expect(line()).toBe('M48,114L592,8')
     expect([...page.container.querySelectorAll('.npu-chart-overlay text')].map((text) => text.textContent)).toEqual(['0', '5', '10 ms'])
+  })
+
+  it('puts the unit inside the plot where the axis has no room beside the number', async () => {
+    await show([at(0, 0), at(10, 2000)], null, [], 2000)
+    const texts = [...page.container.querySelectorAll('.npu-chart-overlay text')]
+    expect(texts.map((text) => text.textContent)).toEqual(['0', '500', '1000', '1500', '2000', 'ms'])
+    expect(texts.map((text) => text.getAttribute('x'))).toEqual(['41', '41', '41', '41', '41', '52'])
   })
 
   it('shows the newest value, or the one under the cursor, in the header', async () => {

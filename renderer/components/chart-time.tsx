@@ -113,20 +113,25 @@ function PlotInner<Point extends { readonly time: number }>({ series, points, st
   )
 }
 
-/** Horizontal grid and the values beside it; the unit stands on the top one. */
+/** Horizontal grid and the values beside it; the unit stands on the top one, and inside the plot where it would be cut off there. */
 const ValueAxis = memo(function ValueAxis({ scale, unit, ...sized }: { readonly scale: ValueScale; readonly unit: string } & Sized) {
   const { y } = geometry({ start: 0, end: 1, scale }, sized)
+  const isUnitBeside = unit !== '' && `${tickText(scale.top)} ${unit}`.length <= AXIS_LETTERS
   return (
     <svg className="npu-chart-overlay" width={sized.width} height={sized.height}>
       {scale.ticks.map((tick) => (
         <g key={tick}>
           <line x1={CHART_AXIS_WIDTH} x2={sized.width - CHART_RIGHT_MARGIN} y1={y(tick)} y2={y(tick)} stroke="var(--npuGrid)" />
-          <text x={CHART_AXIS_WIDTH - 7} y={y(tick) + 4} textAnchor="end" fontSize={11} fill="var(--npuAxis)">{tick === scale.top && unit !== '' ? `${tickText(tick)} ${unit}` : tickText(tick)}</text>
+          <text x={CHART_AXIS_WIDTH - 7} y={y(tick) + 4} textAnchor="end" fontSize={11} fill="var(--npuAxis)">{tick === scale.top && isUnitBeside ? `${tickText(tick)} ${unit}` : tickText(tick)}</text>
         </g>
       ))}
+      {unit !== '' && !isUnitBeside && <text x={CHART_AXIS_WIDTH + 4} y={y(scale.top) + 10} fontSize={11} fill="var(--npuAxis)">{unit}</text>}
     </svg>
   )
 })
+
+/** As many letters of the axis's type find room beside it: "500 ms". */
+const AXIS_LETTERS = 6
 
 /** What moves with the window and is no series: gaps, marks, times below. Drawn here, since Recharts would register each anew every second. */
 function Background({ gaps, gapLabel, marks, ...rest }: Pick<TimeChartProps<{ readonly time: number }>, 'gaps' | 'gapLabel' | 'marks'> & PlotGeometry & Sized) {
