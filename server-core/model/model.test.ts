@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { BackendInstanceContext, BackendModel, BackendModelInstance, BackendRequest } from '../backends/backend.ts'
 import type { InferenceRequest } from '../contract/inference.ts'
+import type { ModelInstanceReport } from '../contract/repository.ts'
 import { LogHub } from '../logger.ts'
 import { ModelStatistics } from '../metrics/model-statistics.ts'
 import { normalizeInstanceGroups, normalizeModelConfig } from '../model-config/normalize.ts'
@@ -19,7 +20,7 @@ const times = { executeStart: 1, computeStart: 2, computeEnd: 3, executeEnd: 4 }
 class Copy implements BackendModelInstance {
   readonly context: BackendInstanceContext
   readonly batches: (readonly BackendRequest[])[] = []
-  report: BackendModelInstance['report'] = null
+  report: ModelInstanceReport | null = null
   isFinalized = false
   #end: (() => void) | null = null
   #die: (error: Error) => void = () => {}
