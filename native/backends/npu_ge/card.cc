@@ -58,12 +58,18 @@ std::shared_ptr<Card> Card::Build(const Plan& plan, int device_id) {
 }
 
 void Card::Begin() {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(threads_->mutex);
   for (const auto& session : sessions_) {
     for (const auto& graph : session->graphs()) {
-      ++threads_;
+      ++threads_->count;
       // Detached, since one that hangs with the card cannot be waited for; it keeps the card alive.
-      std::thread([card = shared_from_this(), &graph = *graph] { card->Work(graph); }).detach();
+      std::thread([card = shared_from_this(), &graph = *graph, threads = threads_]() mutable {
+        card->Work(graph);
+        card.reset();
+        const std::lock_guard ending(threads->mutex);
+        --threads->count;
+        threads->ended.notify_all();
+      }).detach();
     }
   }
 }
@@ -155,12 +161,15 @@ void Card::Fail(const std::string& reason) {
 }
 
 void Card::Stop(std::chrono::milliseconds limit) {
-  bool all_ended = false;
   {
-    std::unique_lock lock(mutex_);
+    const std::lock_guard lock(mutex_);
     is_stopping_ = true;
     changed_.notify_all();
-    all_ended = changed_.wait_for(lock, limit, [&] { return threads_ == 0; });
+  }
+  bool all_ended = false;
+  {
+    std::unique_lock lock(threads_->mutex);
+    all_ended = threads_->ended.wait_for(lock, limit, [&] { return threads_->count == 0; });
   }
   Fail("the model is being unloaded");
   if (!all_ended) {
@@ -393,9 +402,6 @@ void Card::Work(ascend::GeGraph& graph) {
     }
     device_->TryUse();
   }
-  const std::lock_guard lock(mutex_);
-  --threads_;
-  changed_.notify_all();
 }
 
 }  // namespace npu_console::npu_ge

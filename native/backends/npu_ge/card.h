@@ -120,7 +120,15 @@ class Card : public std::enable_shared_from_this<Card> {
   bool is_failed_ = false;
   std::string fault_;
   double outstanding_ = 0;
-  int threads_ = 0;
+
+  // The threads that hold the card. It is theirs as well, so that one has let go of the card before it counts as ended: whoever waits for that resets the device and
+  // ends GE afterwards.
+  struct Threads {
+    std::mutex mutex;
+    std::condition_variable ended;
+    int count = 0;
+  };
+  const std::shared_ptr<Threads> threads_ = std::make_shared<Threads>();
 };
 
 // Bytes of a tensor of a type that a card takes.
