@@ -146,6 +146,17 @@ export class NativeHost {
     }
   }
 
+  /** Tells the backend that nobody waits for the request any more. */
+  cancel(instance: number, request: number): void {
+    try {
+      this.host.cancel(instance, request)
+    } catch (error) {
+      // The instance or the host ended meanwhile, and the request with it: its last answer is under way.
+      const failure = callError(error)
+      if (failure.kind !== 'NOT_FOUND' && failure.kind !== 'UNAVAILABLE') throw failure
+    }
+  }
+
   forgetRequest(token: number): void { this.#requests.delete(token) }
 
   /** Runs after the next group of events. */

@@ -98,8 +98,9 @@ export class NativeInstance implements BackendModelInstance {
   }
 
   #cancel(request: NativeRequest): void {
-    if (request.isOver || this.#isRemoved) return
-    this.#options.host.host.cancel(this.#options.token, request.token)
+    // Also while the instance leaves: that waits for what its backend holds.
+    if (request.isOver) return
+    this.#options.host.cancel(this.#options.token, request.token)
   }
 
   #ended(batch: Batch): void {
@@ -138,7 +139,12 @@ class Batch {
   #openCount: number
 
   constructor(requests: readonly BackendRequest[], options: NativeInstanceOptions, onEnd: (batch: Batch) => void, resolve: (execution: CountedExecution) => void) {
-    this.requests = requests.map((request) => new NativeRequest(request, options.host.nextToken(), options, this))
+    const template = requests.find(({ isNull }) => !isNull)?.inputs
+    this.requests = requests.map((request) => {
+      // A row without a request has the same inputs as the others: what it lacks is zeros.
+      const inputs = request.isNull && template !== undefined ? template.map((input) => inputLike(request, input)) : request.inputs
+      return new NativeRequest(request, inputs, options.host.nextToken(), options, this)
+    })
     this.batchSize = requests.reduce((sum, { batchSize }) => sum + Math.max(1, batchSize), 0)
     this.#openCount = requests.length
     this.#answersAfterRelease = options.hasSequences
@@ -146,11 +152,7 @@ class Batch {
     this.#resolve = resolve
   }
 
-  /** A row without a request has the same inputs as the others: what it lacks is zeros. */
-  get flat(): HostRequest[] {
-    const template = this.requests.find(({ source }) => !source.isNull)?.source.inputs
-    return this.requests.map((request) => request.flat(request.source.isNull && template !== undefined ? template.map((input) => inputLike(request.source, input)) : request.source.inputs))
-  }
+  get flat(): HostRequest[] { return this.requests.map((request) => request.flat()) }
 
   get isExecuted(): boolean { return this.#executeEnd > 0 }
 
@@ -190,6 +192,8 @@ interface Answer { readonly outputs: readonly Tensor[]; readonly parameters: Rea
 class NativeRequest implements NativeRequestListener {
   readonly source: BackendRequest
   readonly token: number
+  /** The backend reads their memory until the release, so they are held as long: the zeros of a row without a request are nobody else's. */
+  readonly #inputs: readonly Tensor[]
   readonly #options: NativeInstanceOptions
   readonly #batch: Batch
   /** Of a model that is not decoupled: sent without the FINAL flag, which comes alone. */
@@ -200,8 +204,9 @@ class NativeRequest implements NativeRequestListener {
   #isReleased = false
   #hasFinal = false
 
-  constructor(source: BackendRequest, token: number, options: NativeInstanceOptions, batch: Batch) {
+  constructor(source: BackendRequest, inputs: readonly Tensor[], token: number, options: NativeInstanceOptions, batch: Batch) {
     this.source = source
+    this.#inputs = inputs
     this.token = token
     this.#options = options
     this.#batch = batch
@@ -209,11 +214,11 @@ class NativeRequest implements NativeRequestListener {
 
   get isOver(): boolean { return this.#hasFinal && this.#isReleased }
 
-  flat(inputs: readonly Tensor[]): HostRequest {
+  flat(): HostRequest {
     const { id, requestedOutputs, parameters, sequenceId, sequenceStart, sequenceEnd, timeoutMicroseconds } = this.source
     const flags = (sequenceStart ? SEQUENCE_START : 0) | (sequenceEnd ? SEQUENCE_END : 0)
     return [
-      this.token, id, sequenceId === '' ? 0n : sequenceId, flags, timeoutMicroseconds, flattenTensors(inputs), requestedOutputs, flattenParameters(parameters),
+      this.token, id, sequenceId === '' ? 0n : sequenceId, flags, timeoutMicroseconds, flattenTensors(this.#inputs), requestedOutputs, flattenParameters(parameters),
     ]
   }
 
