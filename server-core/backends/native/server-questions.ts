@@ -3,7 +3,7 @@ import type { InferenceCall, InferenceServer, LoadParameters } from '../../infer
 import { printModelConfigJson } from '../../model-config/json-config.ts'
 import { ServerError, toServerError } from '../../server-error.ts'
 import {
-  errorCode, flattenParameters, flattenTensors, QUESTION, RESPONSE_FINAL, SEQUENCE_END, SEQUENCE_START, unflattenParameters, unflattenTensors,
+  callError, errorCode, flattenParameters, flattenTensors, QUESTION, RESPONSE_FINAL, SEQUENCE_END, SEQUENCE_START, unflattenParameters, unflattenTensors,
   type HostReply, type InferEvent, type QuestionEvent, type TritonHost,
 } from './host-events.ts'
 import type { ServerQuestions } from './native-host.ts'
@@ -61,12 +61,12 @@ export class InferenceServerQuestions implements ServerQuestions {
 
   infer(event: InferEvent, host: TritonHost): void {
     const { token } = event
-    const reply = (flags: number, answer: HostReply | null) => { host.respond(token, flags, answer) }
+    const reply = (flags: number, answer: HostReply | null) => { whileOpen(() => { host.respond(token, flags, answer) }) }
     const end = (answer: HostReply | null) => {
       this.#calls.delete(token)
       reply(RESPONSE_FINAL, answer)
       // The inputs were copied long ago; until now the backend could still cancel.
-      host.releaseInfer(token)
+      whileOpen(() => { host.releaseInfer(token) })
     }
     try {
       let isDone = false
@@ -85,6 +85,16 @@ export class InferenceServerQuestions implements ServerQuestions {
   }
 
   cancelInfer(infer: number): void { this.#calls.get(infer)?.cancel() }
+}
+
+/** Not for a host that was closed: it failed the requests of its backends itself, and whoever answers one late must not hear of that. */
+function whileOpen(call: () => void): void {
+  try {
+    call()
+  } catch (error) {
+    const failure = callError(error)
+    if (failure.kind !== 'UNAVAILABLE') throw failure
+  }
 }
 
 function requestOf(event: InferEvent): InferenceRequest {
