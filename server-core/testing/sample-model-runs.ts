@@ -44,7 +44,7 @@ export function sound(seed: number): SampleInput[] {
 export async function runDirectly(path: string, inputs: readonly SampleInput[]): Promise<SampleOutput[]> {
   const session = await InferenceSession.create(path, { intraOpNumThreads: 1, graphOptimizationLevel: 'all', logSeverityLevel: 4 })
   const feeds = Object.fromEntries(inputs.map(({ name, datatype, shape, data }) => {
-    const bytes = data.slice().buffer
+    const bytes = new Uint8Array(data).buffer
     return [name, datatype === 'FP32' ? new OrtTensor('float32', new Float32Array(bytes), shape) : new OrtTensor('int64', new BigInt64Array(bytes), name === 'sr' ? [] : shape)]
   }))
   const results = await session.run(feeds)

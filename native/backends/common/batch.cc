@@ -317,6 +317,18 @@ void* Batch::StateBuffer(std::size_t member, const std::string& name, TRITONSERV
   return buffer;
 }
 
+bool Batch::IsState(const std::string& output) const {
+  return std::any_of(config_.states.begin(), config_.states.end(), [&](const StateConfig& state) { return state.output_name == output; });
+}
+
+void Batch::KeepState(const std::string& output, TRITONSERVER_DataType datatype, const std::vector<std::int64_t>& shape, const void* data, std::uint64_t byte_size) {
+  if (!IsState(output)) return;
+  for (const Slice& slice : Share(output, datatype, shape, data, byte_size)) {
+    void* const buffer = StateBuffer(slice.member, output, datatype, slice.shape, slice.byte_size);
+    if (slice.byte_size > 0) std::memcpy(buffer, static_cast<const char*>(data) + slice.offset, slice.byte_size);
+  }
+}
+
 void Batch::UpdateStates() {
   for (TRITONBACKEND_State* const state : states_) Must(TRITONBACKEND_StateUpdate(state));
   states_.clear();

@@ -118,6 +118,10 @@ class Batch {
   // ---- Implicit states of sequences ----
   // Memory for the member's next state, which the server keeps; to be filled before UpdateStates. @throws Error
   void* StateBuffer(std::size_t member, const std::string& name, TRITONSERVER_DataType datatype, const std::vector<std::int64_t>& shape, std::uint64_t byte_size);
+  // Does the configuration name that output as a state?
+  bool IsState(const std::string& output) const;
+  // Copies each member its share of an output as its next state; nothing where the output is none. @throws Error
+  void KeepState(const std::string& output, TRITONSERVER_DataType datatype, const std::vector<std::int64_t>& shape, const void* data, std::uint64_t byte_size);
   // Makes the states so far the ones that the next requests of the sequences get.
   void UpdateStates();
 

@@ -110,6 +110,11 @@ void CheckAgainstFile(const kit::ModelConfig& config, const ModelSignature& file
       throw kit::InvalidArgument("the model file of '" + config.name + "' needs the input '" + input.name + "', which the configuration does not list");
     }
   }
+  for (const kit::StateConfig& state : config.states) {
+    if (Find(file.outputs, state.output_name) != nullptr) continue;
+    throw kit::InvalidArgument("the state '" + state.input_name + "' of model '" + config.name + "' is to come from output '" + state.output_name +
+                               "', and the model file has " + Names(file.outputs));
+  }
 }
 
 ModelSignature SignatureOf(const kit::ModelConfig& config) {

@@ -77,7 +77,11 @@ Json Completed(const kit::ModelConfig& config, const OmDescription& model, std::
   const bool outputs_differ = model.gear_kind == ascend::GearKind::Image || model.gear_kind == ascend::GearKind::Free;
   if (config.inputs.empty()) {
     Json inputs = Json::Array();
-    for (const OmTensor& tensor : model.inputs) inputs.Append(ConfigTensor(tensor, max_batch_size > 0, false));
+    // What the server's scheduler gives the model is no input of its clients.
+    const std::vector<std::string> scheduled = config.ScheduledInputs();
+    for (const OmTensor& tensor : model.inputs) {
+      if (std::find(scheduled.begin(), scheduled.end(), tensor.name) == scheduled.end()) inputs.Append(ConfigTensor(tensor, max_batch_size > 0, false));
+    }
     completed.Set("input", inputs);
   }
   if (config.outputs.empty()) {
@@ -97,6 +101,11 @@ void CheckConfig(const kit::ModelConfig& config, const OmDescription& model) {
     if (config.Input(tensor.name) == nullptr && std::find(scheduled.begin(), scheduled.end(), tensor.name) == scheduled.end()) {
       throw kit::InvalidArgument("unable to load model '" + config.name + "', the .om file needs input '" + tensor.name + "', which config.pbtxt does not list");
     }
+  }
+  for (const kit::StateConfig& state : config.states) {
+    if (std::any_of(model.outputs.begin(), model.outputs.end(), [&](const OmTensor& tensor) { return tensor.name == state.output_name; })) continue;
+    throw kit::InvalidArgument("unable to load model '" + config.name + "', its state '" + state.input_name + "' is to come from output '" + state.output_name +
+                               "', which the .om file does not have. Its outputs are: " + Names(model.outputs));
   }
   if (!config.is_batching() || model.has_free_shapes()) return;
   const std::int64_t largest = model.LargestBatch();

@@ -50,7 +50,8 @@ void Instance::Respond(kit::Batch& batch, const std::vector<ascend::OmOutput>& o
   const std::vector<std::string> wanted = batch.WantedOutputs();
   for (std::size_t index = 0; index < outputs.size(); index++) {
     const ascend::OmTensor& tensor = model_->description().outputs[index];
-    if (std::find(wanted.begin(), wanted.end(), tensor.name) == wanted.end()) continue;
+    const bool is_wanted = std::find(wanted.begin(), wanted.end(), tensor.name) != wanted.end();
+    if (!is_wanted && !batch.IsState(tensor.name)) continue;
     const ascend::OmOutput& output = outputs[index];
     const std::size_t element = ascend::ElementBytes(tensor.type);
     const std::uint64_t bytes = static_cast<std::uint64_t>(ascend::ElementCount(output.cropped)) * element;
@@ -62,8 +63,10 @@ void Instance::Respond(kit::Batch& batch, const std::vector<ascend::OmOutput>& o
     }
     // A configuration cannot say that an output is a scalar.
     const std::vector<std::int64_t> shape = output.cropped.empty() && !config_.is_batching() ? std::vector<std::int64_t>{1} : output.cropped;
-    batch.Respond(tensor.name, TritonType(tensor.type), shape, data, bytes);
+    if (is_wanted) batch.Respond(tensor.name, TritonType(tensor.type), shape, data, bytes);
+    batch.KeepState(tensor.name, TritonType(tensor.type), shape, data, bytes);
   }
+  batch.UpdateStates();
 }
 
 void Instance::Execute(kit::Batch& batch) {

@@ -219,14 +219,8 @@ void Instance::Deliver(kit::Batch& batch, const std::vector<Wanted>& wanted) {
 
 void Instance::DeliverOne(kit::Batch& batch, const Wanted& output, OrtValue* value) {
   const std::string& name = output.info->name;
-  const auto keep_state = [&](TRITONSERVER_DataType datatype, const std::vector<std::int64_t>& shape, const void* data, std::uint64_t byte_size) {
-    for (const kit::Slice& slice : batch.Share(name, datatype, shape, data, byte_size)) {
-      void* const buffer = batch.StateBuffer(slice.member, name, datatype, slice.shape, slice.byte_size);
-      if (slice.byte_size > 0) std::memcpy(buffer, static_cast<const char*>(data) + slice.offset, slice.byte_size);
-    }
-  };
   if (output.is_placed) {
-    if (output.is_output && output.is_state) keep_state(output.info->datatype, output.shape, output.data, output.byte_size);
+    if (output.is_output) batch.KeepState(name, output.info->datatype, output.shape, output.data, output.byte_size);
     return;
   }
   if (!output.is_output && !output.is_state) return;
@@ -255,7 +249,7 @@ void Instance::DeliverOne(kit::Batch& batch, const Wanted& output, OrtValue* val
     api_.Must(api_.GetTensorMutableData(value, &data));
   }
   if (output.is_output) batch.Respond(name, datatype, info.shape, data, byte_size);
-  if (output.is_state) keep_state(datatype, info.shape, data, byte_size);
+  batch.KeepState(name, datatype, info.shape, data, byte_size);
 }
 
 std::string Instance::Report() const {
