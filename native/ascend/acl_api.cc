@@ -55,7 +55,11 @@ void AclApi::Initialize() const {
   const std::lock_guard lock(mutex);
   if (initialized[this]) return;
   const aclError code = aclInit(nullptr);
-  if (code != ACL_ERROR_REPEAT_INITIALIZE) Check(*this, code, "initialising AscendCL (aclInit)");
+  if (code != ACL_ERROR_REPEAT_INITIALIZE) {
+    Check(*this, code, "initialising AscendCL (aclInit)");
+  } else if (aclGetRecentErrMsg != nullptr) {
+    aclGetRecentErrMsg();  // another backend of this process did it: no error to tell of later
+  }
   initialized[this] = true;
 }
 

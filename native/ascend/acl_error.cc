@@ -16,6 +16,8 @@ constexpr const char* SEE_LOG = "read CANN's own text below and its log ($HOME/a
 constexpr const char* FREE_MEMORY = "unload a model of this card, lower the instance count, or put instances on another card";
 constexpr const char* REPORT = "please report it with the text below";
 constexpr const char* CHECK_CARD = "look at the card with npu-smi info; the instances restart by themselves when it answers again";
+constexpr const char* SEND_AGAIN = "send the request again: the instances restart by themselves. Another model may have reset the card after a fault";
+constexpr const char* CHECK_FIT = "npu-console doctor shows whether driver and CANN fit each other; an .om file has to be compiled with --soc_version of this card";
 constexpr const char* CHECK_OPERATOR = "check the values of the inputs and the model; npu-console doctor shows whether driver and CANN fit each other";
 constexpr const char* COMPILE_AGAIN = "compile the model again with the atc of this machine's CANN and --soc_version of this card";
 constexpr const char* FIX_ENVIRONMENT = "start the server with the environment of CANN's set_env.sh; npu-console doctor shows what is missing";
@@ -44,7 +46,7 @@ constexpr AclErrorInfo CODES[] = {
     {107000, "PARAM_INVALID", "an argument is not valid", REPORT, InvalidArgument, Call},
     {107001, "INVALID_DEVICEID", "there is no device with this number",
      "use a logical number that npu-console doctor lists; ASCEND_RT_VISIBLE_DEVICES renumbers from 0", InvalidArgument, Call},
-    {107002, "CONTEXT_NULL", "the thread has no context: the card was never set up for it, or was reset meanwhile", CHECK_CARD, Unavailable, FaultScope::Device},
+    {107002, "CONTEXT_NULL", "the thread has no context: the card was never set up for it, or was reset meanwhile", SEND_AGAIN, Unavailable, FaultScope::Device},
     {107003, "STREAM_CONTEXT", "the stream belongs to another context", REPORT, Internal, Stream},
     {107017, "INVALID_HANDLE", "a handle is not valid any more", REPORT, Internal, Stream},
     {107019, "WAIT_TIMEOUT", "waiting took longer than allowed", CHECK_CARD, Unavailable, FaultScope::Device},
@@ -100,7 +102,7 @@ constexpr AclErrorInfo CODES[] = {
     {507900, "AICPU_INTERNAL_ERROR", "the AI CPU failed inside", CHECK_CARD, Internal, Stream},
     {507901, "SOCKET_CLOSE", "the link to the card is gone: the card is lost", CHECK_CARD, Unavailable, FaultScope::Device},
     {545000, "GE_INTERNAL_ERROR", "the graph engine failed inside", SEE_LOG, Internal, Call},
-    {545001, "LOAD_MODEL", "the model could not be loaded onto the card", COMPILE_AGAIN, Internal, Call},
+    {545001, "LOAD_MODEL", "the model could not be loaded onto the card", CHECK_FIT, Internal, Call},
     {545009, "UNLOAD_MODEL", "the model could not be unloaded", SEE_LOG, Internal, Call},
     {545601, "MODEL_EXECUTE_TIMEOUT", "the run of the model took too long", CHECK_CARD, Unavailable, Stream},
 };

@@ -89,14 +89,15 @@ Error GeLibrary::Failure(const std::string& action, uint32_t status) const {
     const AclErrorInfo* const found = FindAclError(std::stoi(text.substr(at, 6)));
     if (found != nullptr && (cause == nullptr || found->scope > cause->scope)) cause = found;
   }
-  std::string message = action + " failed";
   if (text.empty()) {
-    message += " (GE gave status " + std::to_string(status) + " and no reason; ASCEND_GLOBAL_LOG_LEVEL=1 with ASCEND_SLOG_PRINT_TO_STDOUT=1 makes CANN say more)";
-  } else {
-    message += ": " + text;
+    return Error(ErrorKind::Internal, action + " failed: GE gave status " + std::to_string(status) +
+                                          " and no reason. Next: ASCEND_GLOBAL_LOG_LEVEL=1 with ASCEND_SLOG_PRINT_TO_STDOUT=1 makes CANN say more");
   }
-  if (cause == nullptr) return Error(ErrorKind::Internal, message, 0, FaultScope::Call);
-  return Error(cause->kind, message + " (" + DescribeAclError(cause->code) + "). " + cause->advice, cause->code, cause->scope);
+  const std::string said = ". CANN says: " + text;
+  if (cause == nullptr) {
+    return Error(ErrorKind::Internal, action + " failed. Next: correct the option or the operator that CANN names, in the parameters of the model or in its file" + said);
+  }
+  return Error(cause->kind, action + " failed with " + DescribeAclError(cause->code) + ". Next: " + cause->advice + said, cause->code, cause->scope);
 }
 
 }  // namespace npu_console::ascend

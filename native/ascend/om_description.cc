@@ -213,6 +213,12 @@ OmFileFacts ReadOmFile(const std::string& path) {
   return facts;
 }
 
+OmFileFacts RequireOmFile(const std::string& path) {
+  OmFileFacts facts = ReadOmFile(path);
+  if (facts.has_signature) return facts;
+  throw Error(ErrorKind::InvalidArgument, path + " is no .om file: it does not begin with IMOD. Compile the model with atc, and copy it in binary mode");
+}
+
 std::string ChipFamily(const std::string& chip) {
   constexpr std::string_view PREFIX = "Ascend";
   if (chip.rfind(PREFIX, 0) != 0) return "";

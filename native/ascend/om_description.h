@@ -70,6 +70,8 @@ struct OmFileFacts {
 };
 /** @throws Error NotFound */
 OmFileFacts ReadOmFile(const std::string& path);
+/** Tells what is no .om file without CANN, whose words for it are about damaged ones. @throws Error NotFound, InvalidArgument */
+OmFileFacts RequireOmFile(const std::string& path);
 /** "310P" of "Ascend310P3": chips of one family run each other's files only if Huawei says so, those of different families never do. */
 std::string ChipFamily(const std::string& chip);
 

@@ -122,10 +122,7 @@ OmModel::~OmModel() {
 }
 
 void OmModel::CheckChip(const std::string& path) const {
-  const OmFileFacts facts = ReadOmFile(path);
-  if (!facts.has_signature) {
-    throw Error(ErrorKind::InvalidArgument, path + " is no .om file: it does not begin with IMOD. Compile the model with atc, and copy it in binary mode");
-  }
+  const OmFileFacts facts = RequireOmFile(path);
   const std::string card = SocName(device_->api());
   const std::string family = ChipFamily(card);
   // Where the name of a chip stands in a file is not published; only one clear answer counts.

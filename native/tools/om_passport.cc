@@ -71,8 +71,7 @@ int main(int argc, char** argv) {
       return DONE;
     }
     // The file first: what is no .om file is told without CANN.
-    const OmFileFacts facts = ReadOmFile(path);
-    if (!facts.has_signature) return Fail(NOT_DESCRIBED, "'" + path + "' is not an .om file: it does not start with IMOD. Compile the model with atc");
+    const OmFileFacts facts = RequireOmFile(path);
     const AclApi* api = nullptr;
     try {
       api = &AclApi::Load(directory);

@@ -141,7 +141,7 @@ describe('npu-console config generate', () => {
     expect((await run(['generate', join(repository.path, 'add.onnx')])).code).toBe(2)
     expect((await run(['generate', join(repository.path, 'add.onnx'), '--backend=what'])).code).toBe(2)
     expect((await run(['generate', '--backend=python'])).code).toBe(2)
-    expect(await run(['generate', join(repository.path, 'x.om'), '--backend=npu_om'])).toMatchObject({ code: 1, error: expect.stringContaining('is not an .om file') as string })
+    expect(await run(['generate', join(repository.path, 'x.om'), '--backend=npu_om'])).toMatchObject({ code: 1, error: expect.stringContaining('is no .om file') as string })
     expect(await run(['generate', join(repository.path, 'x.om'), '--backend=npu_om', '--npu=off'])).toMatchObject({ code: 1, error: expect.stringContaining("--npu is auto or simulated here, not 'off'") as string })
     expect((await run(['generate', join(repository.path, 'x.om'), '--backend=npu_om', '--npu=simulated', '--cann-set-env=auto'])).error).toContain('brings its own CANN')
   })

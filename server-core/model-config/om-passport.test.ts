@@ -44,7 +44,7 @@ describe('om-passport', () => {
     const path = await simulated.compile('wrong', addModel(3), ['--input_shape=A:1,3;B:1,3'])
     await expect(omReader({ cannLibraryDirectory: simulated.directory })(path)).rejects.toMatchObject({ kind: 'UNSUPPORTED', message: expect.stringContaining('only CANN can say') as string })
     await expect(simulated.readOm(join(simulated.directory, 'none.om'))).rejects.toThrow('cannot be read')
-    await expect(simulated.readOm(join(simulated.directory, 'wrong.onnx'))).rejects.toMatchObject({ kind: 'INVALID_ARG', message: expect.stringContaining('does not start with IMOD') as string })
+    await expect(simulated.readOm(join(simulated.directory, 'wrong.onnx'))).rejects.toMatchObject({ kind: 'INVALID_ARG', message: expect.stringContaining('does not begin with IMOD') as string })
     const foreign = join(simulated.directory, 'foreign.om')
     writeFileSync(foreign, Buffer.concat([Buffer.from('IMOD'), Buffer.alloc(300)]))
     await expect(simulated.readOm(foreign)).rejects.toMatchObject({ kind: 'INVALID_ARG', message: expect.stringContaining(`reading ${foreign}`) as string })

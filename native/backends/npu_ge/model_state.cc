@@ -116,7 +116,7 @@ void ModelState::ReadFile() {
   } else {
     file_ = FirstFile(directory, ".onnx", "model.onnx");
     if (file_.empty()) file_ = FirstFile(directory, ".pb", "model.pb");
-    if (file_.empty()) throw kit::Unavailable("There is no .onnx file and no frozen TensorFlow .pb file in " + directory.string());
+    if (file_.empty()) throw kit::Unavailable("There is no .onnx file and no frozen TensorFlow .pb file in " + directory.string() + ": put it there as model.onnx, or name it in default_model_filename");
   }
   file_ = fs::absolute(file_);
   is_tensorflow_ = file_.extension() == ".pb";

@@ -57,7 +57,11 @@ void Complete(TRITONBACKEND_Model* model, ModelState& state) {
   if (!state.facts.auto_complete) {
     throw kit::InvalidArgument("model '" + config.name + "' must list its inputs and outputs in config.pbtxt because the server runs with --disable-auto-complete-config");
   }
-  const Json completed = Completed(config, Translated([&] { return ascend::DescribeOmFile(*state.backend->api, state.file); }), state.settings.default_max_batch_size);
+  const ascend::OmDescription description = Translated([&] {
+    ascend::RequireOmFile(state.file);
+    return ascend::DescribeOmFile(*state.backend->api, state.file);
+  });
+  const Json completed = Completed(config, description, state.settings.default_max_batch_size);
   kit::SetModelConfig(model, completed);
   config = kit::ParseModelConfig(completed.Write());
 }

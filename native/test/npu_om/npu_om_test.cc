@@ -154,7 +154,7 @@ TEST(Refuse, files_that_do_not_fit) {
   Server server;
   EXPECT_EQ(server.LoadModel(1, Om(fixture::LinearModel(1), GearKind::None, "", "", "Ascend310P3"), R"({"name":"m"})"), "");
   EXPECT_CONTAINS(server.Add(100), "was compiled for Ascend310P3, this machine's card is Ascend910B3");
-  EXPECT_CONTAINS(server.LoadModel(2, "hello", R"({"name":"m"})"), "PARSE_MODEL");
+  EXPECT_CONTAINS(server.LoadModel(2, "hello", R"({"name":"m"})"), "model.om is no .om file: it does not begin with IMOD");
 }
 
 TEST(Refuse, configurations_that_do_not_fit) {
