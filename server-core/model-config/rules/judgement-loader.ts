@@ -49,13 +49,17 @@ const EXECUTABLE: ConfigRule = {
   },
 }
 
+/** They read from the model file what a config leaves out. */
+const COMPLETING_BACKENDS = new Set(['onnxruntime', 'npu_ge', 'npu_om'])
+
 const COMPLETION_OFF: ConfigRule = {
   codes: ['lists-must-be-written'],
   * check({ config, normalized, context, modelName }) {
-    if (config === null || normalized?.backend !== 'onnxruntime' || context.isAutoCompleteOff !== true || (config.input.length > 0 && config.output.length > 0)) return
+    const backend = normalized?.backend ?? ''
+    if (config === null || !COMPLETING_BACKENDS.has(backend) || context.isAutoCompleteOff !== true || (config.input.length > 0 && config.output.length > 0)) return
     yield {
       code: 'lists-must-be-written', severity: 'error', path: [],
-      serverText: `model '${modelName}' must list its inputs and outputs in config.pbtxt because the server runs with --disable-auto-complete-config`,
+      ...(backend === 'onnxruntime' ? { serverText: `model '${modelName}' must list its inputs and outputs in config.pbtxt because the server runs with --disable-auto-complete-config` } : {}),
       message: say('This server does not complete configs (--disable-auto-complete-config): input and output must both be written.',
         '该服务器不会自动补全配置（--disable-auto-complete-config）：必须写明 input 和 output。'),
     }

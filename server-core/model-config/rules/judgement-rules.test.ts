@@ -531,6 +531,14 @@ describe('rules of judgement', () => {
     expect(ALL_CASES.filter((item) => !codes.includes(item.code))).toEqual([])
   })
 
+  test('what npu_ge completes from the model file need not be written, also for a static graph', () => {
+    const context = { ...EMPTY_CONFIG_CONTEXT, ...ADD }
+    expect(checkConfig('backend: "npu_ge"\n', context).filter(({ severity }) => severity === 'error')).toEqual([])
+    const [whole] = [file([tensor('A', [1, 3])], [tensor('SUM', [1, 3])])]
+    expect(checkConfig('backend: "npu_ge"\nparameters { key: "static_model" value { string_value: "1" } }\n', { ...context, ...whole }).filter(({ severity }) => severity === 'error')).toEqual([])
+    expect(checkConfig('backend: "npu_ge"\n', { ...context, isAutoCompleteOff: true }).filter(({ severity }) => severity === 'error').length).toBeGreaterThan(0)
+  })
+
   test('nothing is said where nothing is known', () => {
     for (const text of [GOOD_ADD, GOOD_ENSEMBLE, GOOD_WARM_UP, GOOD_GEARS]) {
       expect(checkConfig(text, EMPTY_CONFIG_CONTEXT).map(({ code, message }) => [code, message.en])).toEqual([])
