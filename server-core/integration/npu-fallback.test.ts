@@ -52,6 +52,8 @@ describe('a model that asks for an NPU where there is none', () => {
     await using strict = createTestServer([repository.path])
     await strict.server.start()
     await expect(strict.server.loadModel('m')).rejects.toThrow(/kind KIND_GPU but server does not support GPUs;\n$/)
+    await repository.write({ 'z/config.pbtxt': 'backend: "npu_ge" instance_group { kind: KIND_GPU gpus: 1 count: 1 }', 'z/1/model.onnx': addModel() })
+    await expect(strict.server.loadModel('z')).rejects.toThrow(/does not support GPUs\nCards of NPUs are named with the parameter device_ids/)
     await using lenient = createTestServer([repository.path], { npuFallback: 'allow' })
     await lenient.server.start()
     await lenient.server.loadModel('m')

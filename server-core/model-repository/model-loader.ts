@@ -24,7 +24,7 @@ import { loadEnsemble } from './ensemble-loader.ts'
 import { readLabelFiles } from './label-files.ts'
 import type { StageInstance } from './load-progress.ts'
 import type { ModelDirectory, VersionDirectory } from './model-directory.ts'
-import { cpuInstead, fallbackOf, refuseWhileOff, wantsNpu, withFallbackHint, type NpuPolicy } from './npu-fallback.ts'
+import { cpuInstead, fallbackOf, refuseWhileOff, wantsNpu, withFallbackHint, withGroupHint, type NpuPolicy } from './npu-fallback.ts'
 
 export interface ModelLoaderOptions {
   readonly registry: BackendRegistry
@@ -79,7 +79,7 @@ export class ModelLoader {
       return await this.#load(directory, config, version, options)
     } catch (error) {
       const cpu = options.outdated?.aborted === true ? null : cpuInstead(config, version.entries.map(({ name }) => name), error, registry.names.includes(config.backend))
-      if (cpu === null) throw error
+      if (cpu === null) throw withGroupHint(config, error)
       if (fallback === 'fail') throw withFallbackHint(config, error)
       logs.logger('model-lifecycle').warning(`model '${config.name}' runs on the CPU: the NPU that it asks for is not to be had`, {
         model: config.name, version: version.version, reason: cpu.report.fallback_reason ?? '',

@@ -69,6 +69,13 @@ export function withFallbackHint({ backend }: ModelConfig, error: unknown): Serv
   return new ServerError(kind, `${message}${hint}`, { cause: error })
 }
 
+/** How an NPU backend is told its cards, where a config does it as for GPUs. Triton's sentence about those comes first. */
+export function withGroupHint({ backend, instance_group: groups }: ModelConfig, error: unknown): unknown {
+  if (!isNpuBackend(backend) || !groups.some(isOnDevices)) return error
+  const { kind, message } = toServerError(error)
+  return new ServerError(kind, `${message}\nCards of NPUs are named with the parameter device_ids, and instance groups of ${backend} are KIND_CPU in this server`, { cause: error })
+}
+
 /** The one card that it names; null: several, or any. */
 function wantedDevice({ parameters, instance_group: groups }: ModelConfig): number | null {
   const named = [...(parameters['device_ids']?.string_value ?? '').split(',').filter((id) => /^\s*\d+\s*$/.test(id)).map(Number), ...groups.flatMap(({ gpus }) => gpus)]
