@@ -57,6 +57,21 @@ describe('explicit mode', () => {
     expect(test.server.isReady()).toBe(true)
   })
 
+  it('says what to do about a folder that stands where the config is looked for', async () => {
+    await using repository = await TemporaryRepository.create({ 'm/config.pbtxt/notes.txt': '', 'm/1/keep': '' })
+    await using test = createTestServer([repository.path])
+    await test.server.start()
+    await failure(test.server.loadModel('m'))
+    const reason = test.server.modelSummaries()[0]?.reason
+    expect(test.logs.recent(5).at(-1)?.message).toBe(`Poll failed for model directory 'm': ${reason}`)
+    expect(reason).toContain(`${repository.path}/m/config.pbtxt is a folder`)
+    expect(reason).toContain('Move it away; then put the config there')
+    await repository.remove('m/config.pbtxt')
+    await repository.write({ 'm/config.pbtxt': identityConfig() })
+    await test.server.loadModel('m')
+    expect(floatsOf((await ask(test, 'm')).response.outputs[0])).toEqual([1, 2, 3, 4])
+  })
+
   it('says of each version since when it has its state', async () => {
     await using repository = await TemporaryRepository.create({ 'm/config.pbtxt': identityConfig(), 'm/1/keep': '', 'm/2/keep': '' })
     await using test = createTestServer([repository.path])

@@ -40,7 +40,7 @@ export async function readConfigFile(path: string): Promise<ReadConfigFile> {
   let modifiedAt: number
   try {
     const information = await stat(path)
-    if (!information.isFile()) throw new ServerError('INVALID_ARG', `${path} is not a file`)
+    if (!information.isFile()) throw notAFile(path, information.isDirectory() ? 'a folder' : 'no regular file')
     if (information.size > MAXIMUM_CONFIG_BYTES) throw new ServerError('INVALID_ARG', `${path} has ${information.size} bytes; at most ${MAXIMUM_CONFIG_BYTES} can be edited here`)
     modifiedAt = information.mtimeMs
     data = await readFile(path)
@@ -50,6 +50,15 @@ export async function readConfigFile(path: string): Promise<ReadConfigFile> {
     throw new ServerError('UNAVAILABLE', `${path} cannot be read: ${(error as Error).message}`, { cause: error })
   }
   return { text: decode(data, path), hash: hashOf(data), modifiedAt }
+}
+
+/** What a load reads. @throws ServerError INVALID_ARG where there is a folder of that name; the system's error otherwise */
+export async function readConfigText(path: string): Promise<string> {
+  return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => { throw error.code === 'EISDIR' ? notAFile(path, 'a folder', error) : error })
+}
+
+function notAFile(path: string, what: string, cause?: Error): ServerError {
+  return new ServerError('INVALID_ARG', `${path} is ${what}, and the config of a model has to be a text file of that name. Move it away; then put the config there, or nothing where the model describes itself`, { cause })
 }
 
 /**

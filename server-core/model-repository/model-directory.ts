@@ -59,6 +59,12 @@ export async function readModelDirectory(repositoryPath: string, name: string, p
       }
       continue
     }
+    if (entry.name === 'config.pbtxt') {
+      // Whoever reads it says that it has to be a file: passed over, the model would be served without its config.
+      configPath = entryPath
+      configMark = 'folder'
+      continue
+    }
     const version = versionOf(entry.name, log)
     if (version === null) continue
     const entries = await listDirectory(entryPath)

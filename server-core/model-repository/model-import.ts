@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import { access, lstat, mkdir, open, readFile, readdir, rename, rm, stat } from 'node:fs/promises'
+import { access, lstat, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { ModelImportReview } from '../contract/console-api.ts'
 import type { ModelConfig } from '../contract/model-config.ts'
@@ -20,6 +20,7 @@ import { parsePbtxt } from '../model-config/pbtxt-parser.ts'
 import { PythonModelError, readPythonSignature } from '../model-config/python-signature.ts'
 import { readModelConfig } from '../model-config/read-config.ts'
 import { ServerError, toServerError } from '../server-error.ts'
+import { readConfigText } from './config-file.ts'
 import { throwIfCancelled, transferError, transferFile, TRANSFER_SYSTEM } from './file-transfer.ts'
 import type { TransferMethod, TransferMode, TransferSystem } from './file-transfer.ts'
 import { checkModelName, cleanModelName, freeModelName, shorten } from './import-names.ts'
@@ -277,7 +278,7 @@ async function versionPlace(plan: ImportPlan, repositoryPath: string, modelName:
   const path = join(repositoryPath, modelName)
   if (!await isThere(path)) throw new ServerError('NOT_FOUND', `There is no model '${modelName}' in '${repositoryPath}' that could get another version.`)
   const { configPath, versions } = await readModelDirectory(repositoryPath, modelName, path)
-  const text = configPath === null ? '' : await readFile(configPath, 'utf8')
+  const text = configPath === null ? '' : await readConfigText(configPath)
   const { backend, platform, default_model_filename: fileName } = inferBackend(readModelConfig(text, configPath ?? ''), modelName, versions[0]?.entries ?? [])
   const takes = Object.hasOwn(GENERATOR_BACKENDS, backend) ? GENERATOR_BACKENDS[backend] : undefined
   if (takes?.filename !== MODEL_FILE_NAMES[plan.kind]) {

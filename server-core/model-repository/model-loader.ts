@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import type { BackendRegistry } from '../backends/backend-registry.ts'
 import type { Clock } from '../clock.ts'
 import type { ModelConfig } from '../contract/model-config.ts'
@@ -20,6 +19,7 @@ import { validateModelConfig } from '../model-config/validate.ts'
 import type { RateLimiter } from '../scheduling/rate-limiter.ts'
 import type { FindEnsembleMember } from '../scheduling/ensemble-member.ts'
 import { ServerError } from '../server-error.ts'
+import { readConfigText } from './config-file.ts'
 import { loadEnsemble } from './ensemble-loader.ts'
 import { readLabelFiles } from './label-files.ts'
 import type { StageInstance } from './load-progress.ts'
@@ -157,7 +157,7 @@ export class ModelLoader {
 
   async #readGivenConfig(directory: ModelDirectory, configJson: string | undefined): Promise<ModelConfig> {
     if (configJson !== undefined) return readModelConfigJson(configJson)
-    if (directory.configPath !== null) return readModelConfig(await readFile(directory.configPath, 'utf8'), directory.configPath)
+    if (directory.configPath !== null) return readModelConfig(await readConfigText(directory.configPath), directory.configPath)
     if (this.#options.disableAutoComplete) {
       throw new ServerError('INTERNAL', `failed to open text file for read ${directory.path}/config.pbtxt: No such file or directory`)
     }

@@ -185,7 +185,8 @@ async function modelDetail({ server, logs }: ConsoleCommandContext, name: string
 
 async function readTextOrNull(path: string): Promise<string | null> {
   return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return null
+    // A folder is no text; the load and the editor say what to do about it.
+    if (error.code === 'ENOENT' || error.code === 'EISDIR') return null
     throw new ServerError('UNAVAILABLE', `${path} cannot be read: ${error.message}`, { cause: error })
   })
 }
