@@ -53,7 +53,7 @@ describe('engine command line', () => {
   it('lets the command line overrule the settings, and what was chosen since overrule both', () => {
     const argv = ['exe', '--npu=off']
     expect(engineCommandLine(argv, {}, {})).toEqual(argv)
-    expect(engineCommandLine(argv, { npuSource: 'simulated', simulatedCards: ['310P3', '910B3'], cannSetEnv: 'auto' }, { npuSource: 'auto' }))
-      .toEqual(['exe', '--npu=simulated', '--npu-simulated-cards=310P3,910B3', '--cann-set-env=auto', '--npu=off', '--npu=auto'])
+    expect(engineCommandLine(argv, { npuSource: 'simulated', simulatedCards: ['310P3', '910B3'], simulatedTimeScale: 0.1, cannSetEnv: 'auto' }, { npuSource: 'auto' }))
+      .toEqual(['exe', '--npu=simulated', '--npu-simulated-cards=310P3,910B3', '--npu-simulated-time-scale=0.1', '--cann-set-env=auto', '--npu=off', '--npu=auto'])
   })
 })

@@ -35,10 +35,16 @@ describe('settings store', () => {
     expect(readdirSync(join(directory, 'deep'))).toEqual(['settings.json'])
   })
 
+  it('keeps what the engine is to be started with', () => {
+    const engine = { npuSource: 'simulated', npuFallback: 'allow', simulatedCards: ['910B3'], simulatedTimeScale: 0, cannSetEnv: 'auto' } as const
+    open().change({ engine })
+    expect(open().get().engine).toEqual(engine)
+  })
+
   it('takes the default of a field that cannot be, and keeps the others', () => {
     open().change({ theme: 'light' })
     const fields = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>
-    writeFileSync(path, JSON.stringify({ ...fields, language: 'fr', keepServingOnClose: 'yes', ports: { http: 99999, grpc: 9001 }, window: { bounds: {} }, engine: { npuSource: 'imagined', simulatedCards: ['310P3', 7], cannSetEnv: '' } }))
+    writeFileSync(path, JSON.stringify({ ...fields, language: 'fr', keepServingOnClose: 'yes', ports: { http: 99999, grpc: 9001 }, window: { bounds: {} }, engine: { npuSource: 'imagined', simulatedCards: ['310P3', 7], simulatedTimeScale: -1, cannSetEnv: '' } }))
     expect(open().get()).toEqual({ ...DEFAULT_SETTINGS, theme: 'light', ports: { ...DEFAULT_SETTINGS.ports, grpc: 9001 }, engine: { simulatedCards: ['310P3'] } })
   })
 

@@ -107,11 +107,12 @@ function readStoredSettings(fields: Readonly<Record<string, unknown>>): StoredSe
   }
 }
 
-function readEngine({ npuSource, npuFallback, simulatedCards, cannSetEnv }: Readonly<Record<string, unknown>>): ServerRestart {
+function readEngine({ npuSource, npuFallback, simulatedCards, simulatedTimeScale, cannSetEnv }: Readonly<Record<string, unknown>>): ServerRestart {
   return {
     ...(isOneOf(npuSource, NPU_SOURCES) ? { npuSource } : {}),
     ...(isOneOf(npuFallback, NPU_FALLBACKS) ? { npuFallback } : {}),
     ...(Array.isArray(simulatedCards) && simulatedCards.length > 0 ? { simulatedCards: simulatedCards.filter((card) => typeof card === 'string') } : {}),
+    ...(typeof simulatedTimeScale === 'number' && simulatedTimeScale >= 0 ? { simulatedTimeScale } : {}),
     ...(typeof cannSetEnv === 'string' && cannSetEnv !== '' ? { cannSetEnv } : {}),
   }
 }

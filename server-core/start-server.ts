@@ -64,7 +64,7 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
   logs.verboseLevel = options.logVerbose
   const log = logs.logger('start-server')
   const simulated = options.npu === 'simulated' ? await startSimulatedNpu(options, log) : null
-  const simulation = npuSimulation(simulated, options.npuSimulatedCards, logs.logger('simulated-npu'))
+  const simulation = npuSimulation(simulated, options, logs.logger('simulated-npu'))
   const registry = new BackendRegistry(builtInBackends(logs), simulated === null ? options : { ...options, backendConfig: withSimulatedCann(options.backendConfig, simulated) }, logs)
   const devices: Devices = new Devices({
     clock: systemClock, logs, machine: thisMachine(simulated?.environment ?? process.env, onnxRuntimeVersion(), {

@@ -19,6 +19,7 @@ describe('restartArguments', () => {
     ])
     expect(parseServeArguments(next)).toMatchObject({ npu: 'simulated', id: 'mine', httpPort: 41, loadModels: ['a', 'b'] })
     // Again, the other way.
+    expect(parseServeArguments(restartArguments([...next, '--npu-simulated-time-scale=7', '--npu-fallback=fail'], { npuFallback: 'allow', simulatedTimeScale: 0 }, RUNNING))).toMatchObject({ npu: 'simulated', npuFallback: 'allow', npuSimulatedTimeScale: 0 })
     expect(parseServeArguments(restartArguments(next, { npuSource: 'off' }, RUNNING))).toMatchObject({ npu: 'off', npuSimulatedCards: ['310P3-duo', '910B3'], id: 'mine' })
   })
 

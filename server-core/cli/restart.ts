@@ -43,7 +43,7 @@ export async function checkNpu({ npu, npuSimulatedCards }: Pick<ServerOptions, '
 
 export function restartArguments(args: readonly string[], change: ServerRestart, { status, readyModels }: RunningState): readonly string[] {
   const isChanged = (name: string) => (name === '--npu' && change.npuSource !== undefined) || (name === '--npu-simulated-cards' && change.simulatedCards !== undefined)
-    || (name === '--npu-fallback' && change.npuFallback !== undefined) || (name === '--cann-set-env' && change.cannSetEnv !== undefined)
+    || (name === '--npu-simulated-time-scale' && change.simulatedTimeScale !== undefined) || (name === '--npu-fallback' && change.npuFallback !== undefined) || (name === '--cann-set-env' && change.cannSetEnv !== undefined)
   const kept = flagsIn(args).filter(({ name }) => !REPLACED.has(name) && !isChanged(name)).map(({ name, text }) => `${name}=${text}`)
   return [
     ...kept,

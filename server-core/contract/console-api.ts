@@ -74,6 +74,8 @@ export interface ServerRestart {
   readonly npuFallback?: NpuFallback
   /** Names of profiles, one a card. */
   readonly simulatedCards?: readonly string[]
+  /** `--npu-simulated-time-scale`: from 0. */
+  readonly simulatedTimeScale?: number
   /** `--cann-set-env`: a path, `auto` or `none`. */
   readonly cannSetEnv?: string
 }

@@ -53,6 +53,8 @@ export interface SimulatedNpuReport {
   readonly profiles: readonly SimulatedCardProfile[]
   /** Names of profiles, one a card; while it is off those that it would have. */
   readonly cards: readonly string[]
+  /** Factor on the times that are modelled, 0 for none at all; while it is off the one that it would have. */
+  readonly timeScale: number
   /** As they were set; empty while it is off. */
   readonly faults: readonly SimulatedFault[]
 }

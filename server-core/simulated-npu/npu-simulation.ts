@@ -1,6 +1,7 @@
 /** The simulated NPU as front ends see it, also while it is off. */
 import type { SimulatedFault, SimulatedNpuReport } from '../contract/devices.ts'
 import type { Logger } from '../logger.ts'
+import type { ServerOptions } from '../options.ts'
 import { ServerError, toServerError } from '../server-error.ts'
 import { readSimulatedCann } from './simulated-cann.ts'
 import { readFaults, type SimulatedNpu } from './simulated-npu.ts'
@@ -19,20 +20,21 @@ export interface NpuSimulation {
 
 /**
  * @param simulated null: the server runs without
- * @param cards `--npu-simulated-cards`
+ * @param options what it would be like
  */
-export function npuSimulation(simulated: SimulatedNpu | null, cards: readonly string[], log: Logger): NpuSimulation {
+export function npuSimulation(simulated: SimulatedNpu | null, options: Pick<ServerOptions, 'npuSimulatedCards' | 'npuSimulatedTimeScale'>, log: Logger): NpuSimulation {
   const running = (): SimulatedNpu => {
     if (simulated === null) throw new ServerError('UNAVAILABLE', 'Faults can be injected into simulated cards only, and this server runs without: start it with --npu=simulated')
     return simulated
   }
+  const off = { isOn: false, cards: options.npuSimulatedCards, timeScale: options.npuSimulatedTimeScale, faults: [] } as const
   return {
     async report() {
-      if (simulated !== null) return { isOn: true, unavailableReason: null, profiles: simulated.cann.profiles, cards: simulated.cards, faults: simulated.faults }
+      if (simulated !== null) return { isOn: true, unavailableReason: null, profiles: simulated.cann.profiles, cards: simulated.cards, timeScale: simulated.timeScale, faults: simulated.faults }
       try {
-        return { isOn: false, unavailableReason: null, profiles: (await readSimulatedCann()).profiles, cards, faults: [] }
+        return { ...off, unavailableReason: null, profiles: (await readSimulatedCann()).profiles }
       } catch (error) {
-        return { isOn: false, unavailableReason: toServerError(error).message, profiles: [], cards, faults: [] }
+        return { ...off, unavailableReason: toServerError(error).message, profiles: [] }
       }
     },
     faults: () => running().faults,

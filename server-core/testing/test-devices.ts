@@ -11,5 +11,5 @@ export function idleDevices(): Devices {
 
 /** What front ends have of the simulated NPU while the server runs without. */
 export function noSimulation(): NpuSimulation {
-  return npuSimulation(null, [], new LogHub().logger('simulated-npu'))
+  return npuSimulation(null, { npuSimulatedCards: [], npuSimulatedTimeScale: 1 }, new LogHub().logger('simulated-npu'))
 }

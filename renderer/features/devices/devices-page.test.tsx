@@ -145,7 +145,7 @@ describe('devices', () => {
   describe('with simulated cards', () => {
     const SIMULATED: DevicesReport = { ...WITH_CARDS, isSimulated: true }
     const lost: SimulatedFault = { kind: 'card-lost', device: 1, count: null, phase: null, needsReset: false }
-    const simulation = (faults: readonly SimulatedFault[] = []) => ({ isOn: true, unavailableReason: null, profiles: [], cards: ['910B3', '310P3'], faults })
+    const simulation = (faults: readonly SimulatedFault[] = []) => ({ isOn: true, unavailableReason: null, profiles: [], cards: ['910B3', '310P3'], timeScale: 1, faults })
     const click = (testId: string) => act(async () => { page.container.querySelector<HTMLElement>(`[data-testid="${testId}"]`)?.click() })
 
     it('has no fault panel for real cards', async () => {

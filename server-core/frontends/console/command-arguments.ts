@@ -75,6 +75,7 @@ export function serverRestartArgument(value: unknown): ServerRestart {
     ...(npuSource === undefined ? {} : { npuSource }),
     ...(npuFallback === undefined ? {} : { npuFallback }),
     ...(simulatedCards === undefined ? {} : { simulatedCards: simulatedCards as readonly string[] }),
+    ...(from['simulatedTimeScale'] === undefined ? {} : { simulatedTimeScale: numberField(from, 'simulatedTimeScale', 0, Number.MAX_VALUE) }),
     ...(from['cannSetEnv'] === undefined ? {} : { cannSetEnv: stringField(from, 'cannSetEnv') }),
   }
 }
