@@ -134,9 +134,12 @@ const ValueAxis = memo(function ValueAxis({ scale, unit, ...sized }: { readonly 
 const AXIS_LETTERS = 6
 
 /** What moves with the window and is no series: gaps, marks, times below. Drawn here, since Recharts would register each anew every second. */
-function Background({ gaps, gapLabel, marks, ...rest }: Pick<TimeChartProps<{ readonly time: number }>, 'gaps' | 'gapLabel' | 'marks'> & PlotGeometry & Sized) {
+function Background({ gaps, gapLabel, marks, scale, ...place }: Pick<TimeChartProps<{ readonly time: number }>, 'gaps' | 'gapLabel' | 'marks'> & PlotGeometry & Sized) {
+  const rest = { ...place, scale }
   const { x, top, bottom } = geometry(rest, rest)
   const { start, end, width, height } = rest
+  // Between the two lowest grid lines: on one of them its words would be struck through.
+  const labelY = bottom - (bottom - top) / Math.max(1, scale.ticks.length - 1) / 2 + 4
   const hasSeconds = end - start <= 120_000
   return (
     <svg className="npu-chart-overlay" width={width} height={height}>
@@ -145,7 +148,7 @@ function Background({ gaps, gapLabel, marks, ...rest }: Pick<TimeChartProps<{ re
         return (
           <g key={gap.from}>
             <rect x={x(gap.from)} y={top} width={gapWidth} height={bottom - top} fill="var(--npuGrid)" opacity={0.7} />
-            {gapWidth > 56 && height > 50 && <text x={x(gap.from) + gapWidth / 2} y={(top + bottom) / 2 + 4} textAnchor="middle" fontSize={11} fill="var(--colorNeutralForeground2)">{gap.label ?? gapLabel}</text>}
+            {gapWidth > 56 && height > 50 && <text x={x(gap.from) + gapWidth / 2} y={labelY} textAnchor="middle" fontSize={11} fill="var(--colorNeutralForeground2)">{gap.label ?? gapLabel}</text>}
           </g>
         )
       })}

@@ -4,6 +4,7 @@ import { useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { CloseIcon, LogIcon, WarningIcon } from '../components/icons.tsx'
 import { IconButton } from '../components/icon-button.tsx'
+import { StateMark } from '../components/state-pill.tsx'
 import { useConsole } from '../console-store.ts'
 import { formatClock, formatClockMilliseconds } from '../lib/format.ts'
 import { modelState } from '../lib/model-state.ts'
@@ -57,10 +58,13 @@ function LastLogLine() {
 }
 
 function DockFacts() {
+  const { t } = useTranslation()
   const status = useConsole((state) => state.status)
   const now = useNow()
+  const isSimulated = useConsole((state) => state.samples[state.samples.length - 1]?.npus?.some((npu) => npu.isSimulated) === true)
   return (
     <>
+      {isSimulated && <span className="npu-row npu-is-simulated npu-dock-simulated"><StateMark kind="simulated" isDecoration />{t('dock.simulated')}</span>}
       {status !== null && <span className="npu-quiet npu-dock-version">{status.onnxRuntimeVersion === null ? `v${status.version}` : `ONNX Runtime ${status.onnxRuntimeVersion}`}</span>}
       <span className="npu-quiet npu-mono">{formatClock(now)}</span>
     </>

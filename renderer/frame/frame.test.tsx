@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { consoleClient } from '../console-client.ts'
 import { initialConsoleState, useConsole } from '../console-store.ts'
 import { useRoute } from '../router.ts'
-import { modelSummary, serverStatus } from '../testing/models.ts'
+import { modelSummary, npuSample, serverSample, serverStatus } from '../testing/models.ts'
 import { press, render } from '../testing/render.tsx'
 import type { Rendered } from '../testing/render.tsx'
 import { ConnectionBanner } from './connection-banner.tsx'
@@ -84,6 +84,12 @@ describe('frame', () => {
     expect(await go({ key: 'F8' })).toBe('#/models/b')
     useRoute.setState({ page: 'models', rest: ['b'] })
     expect(await go({ key: 'F8' })).toBe('#/models/a')
+  })
+
+  it('says in the dock that device data is simulated', async () => {
+    expect(frame.container.querySelector('.npu-dock-simulated')).toBeNull()
+    await act(async () => useConsole.setState({ samples: [{ ...serverSample(1), npus: [npuSample({ isSimulated: true })] }] }))
+    expect(frame.container.querySelector('.npu-dock-simulated')?.textContent).toBe('All device data is simulated')
   })
 
   it('counts problems in the dock and lists them with their way', async () => {

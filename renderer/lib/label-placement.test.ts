@@ -16,6 +16,10 @@ describe('placeLabels on one spot', () => {
   it('labels the newest of marks that stand together', () => {
     expect(placeLabels([{ at: 200, text: 'first' }, { at: 201, text: 'second' }], 600)).toEqual(['none', 'right'])
   })
+
+  it('writes over no mark that can still be told from its own', () => {
+    expect(placeLabels([{ at: 570, text: 'first' }, { at: 578, text: 'engine started' }, { at: 586, text: 'second' }], 600)).toEqual(['left', 'none', 'none'])
+  })
 })
 
 describe('labelWidth', () => {

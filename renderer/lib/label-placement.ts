@@ -18,7 +18,7 @@ export function placeLabels(labels: readonly { readonly at: number; readonly tex
   const taken: { readonly from: number; readonly to: number }[] = []
   // Marks that stand on one spot look like one: they do not keep the label of the newest away.
   const isFree = (from: number, to: number, own: number) => from >= 0 && to <= laneWidth && taken.every((other) => to <= other.from || from >= other.to) &&
-    labels.every(({ at }) => at <= from || at >= to || Math.abs(at - own) < MARK_WIDTH)
+    labels.every(({ at }) => at <= from || at >= to || Math.abs(at - own) < SAME_SPOT)
   for (let index = labels.length - 1; index >= 0; index--) {
     const label = labels[index]
     if (!label) continue
@@ -30,5 +30,7 @@ export function placeLabels(labels: readonly { readonly at: number; readonly tex
   return places
 }
 
+/** Marks this near to each other cannot be told apart, in CSS pixels. */
+const SAME_SPOT = 3
 /** Of the drawn flag, in CSS pixels. */
 const MARK_WIDTH = 12

@@ -10,7 +10,8 @@ import { modelsOnCard, troublesOfCard } from '../../lib/card-models.ts'
 import { routeHash } from '../../router.ts'
 import { useDevices } from './devices-store.ts'
 
-export function CardTroubles({ card, npu }: { readonly card: number; readonly npu: NpuSample | null }) {
+/** `isExpired`: the driver itself has not answered for so long that nothing is known of any card. */
+export function CardTroubles({ card, npu, isExpired }: { readonly card: number; readonly npu: NpuSample | null; readonly isExpired: boolean }) {
   const { t } = useTranslation('devices')
   const models = useConsole((state) => state.models)
   const troubles = useMemo(() => troublesOfCard(models, card), [models, card])
@@ -29,7 +30,7 @@ export function CardTroubles({ card, npu }: { readonly card: number; readonly np
           </div>
         </div>
       ))}
-      {isSilent(npu) && troubles.length === 0 && (
+      {isSilent(npu) && !isExpired && troubles.length === 0 && (
         <div className="npu-notice npu-notice-failed npu-devices-trouble" role="status" data-testid="card-silent">
           <StateMark kind="failed" isDecoration />
           <div><p className="npu-notice-sentence">{t('trouble.silent')}</p><p className="npu-secondary">{t('trouble.silentNext')}</p></div>

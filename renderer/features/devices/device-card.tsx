@@ -42,6 +42,8 @@ export function DeviceCard({ device, npu, now, processes, samples }: DeviceCardP
   const withUnit = (value: number | null | undefined, unit: string) => (value === null || value === undefined ? null : `${formatDecimal(value, 0)} ${unit}`)
   const errors = npu?.errorCodes ?? null
   const isExpired = age > EXPIRED_MILLISECONDS
+  // Beside the simulated mark or a long word about the health they would be cut off.
+  const hasRoom = health !== null && npu?.isSimulated !== true
   const absent = isExpired || isSilent(npu) ? UNKNOWN : t('notReported', { chip })
   const absentFigure = isExpired || isSilent(npu) ? UNKNOWN : t('unknown')
   return (
@@ -49,13 +51,14 @@ export function DeviceCard({ device, npu, now, processes, samples }: DeviceCardP
       <div className="npu-card-head">
         <h2 id={titleId}>{t('common:npu.card', { card: device.card })}</h2>
         <b>{chip}</b>
-        <span className="npu-quiet npu-cut" title={facts.join(' · ')}>{facts.join(' · ')}</span>
+        {hasRoom && <span className="npu-quiet npu-cut" title={facts.join(' · ')}>{facts.join(' · ')}</span>}
         <span className="npu-grow" />
         {npu?.isSimulated === true && <StatePill kind="simulated" isPlain />}
         <StatePill kind={health === null ? 'unloaded' : HEALTH_STATES[health]} text={t(health === null && isExpired ? 'health.old' : `health.${health ?? 'unknown'}`)} />
       </div>
       <div className="npu-card-body">
-        <CardTroubles card={device.card} npu={npu} />
+        {!hasRoom && facts.length > 0 && <p className="npu-quiet">{facts.join(' · ')}</p>}
+        <CardTroubles card={device.card} npu={npu} isExpired={isExpired} />
         {age > STALE_MILLISECONDS && <p className="npu-devices-stale npu-small-text" data-testid="stale">{t('card.stale', { age: ageText(t, age) })}</p>}
         <Meter name={t('meter.aiCore')} percent={npu?.aiCorePercent ?? null} text={withUnit(npu?.aiCorePercent, '%')} absent={absent} isStrong />
         <Meter name={t('meter.cube')} percent={npu?.cubeCorePercent ?? null} text={withUnit(npu?.cubeCorePercent, '%')} absent={absent} />
@@ -69,7 +72,7 @@ export function DeviceCard({ device, npu, now, processes, samples }: DeviceCardP
         <Figure absent={absentFigure} name={t('figure.temperature')} value={withUnit(npu?.temperatureCelsius, '°C')} isHot={(npu?.temperatureCelsius ?? 0) >= HOT_CELSIUS} />
         <Figure absent={absentFigure} name={t('figure.power')} value={withUnit(npu?.powerWatts, 'W')} />
         <Figure absent={absentFigure} name={t('figure.errors')} value={errors === null ? null : errors.length === 0 ? t('figure.none') : errors.join(' ')} isBad={errors !== null && errors.length > 0} />
-        <Figure absent={absentFigure} name={t('figure.processes')} value={processes === null ? null : String(processes.length)} />
+        <Figure absent={absentFigure} name={t('figure.processes')} value={processes === null || isExpired ? null : String(processes.length)} />
       </dl>
     </section>
   )
@@ -79,8 +82,9 @@ export function DeviceCard({ device, npu, now, processes, samples }: DeviceCardP
 function Ages({ npu, age, now }: { readonly npu: NpuSample; readonly age: number; readonly now: number }) {
   const { t } = useTranslation('devices')
   const detailsAge = npu.detailsReadAt === null ? null : now - npu.detailsReadAt
-  const parts = [t('card.read', { age: ageText(t, age) }), ...(detailsAge === null || detailsAge <= age ? [] : [t('card.detailsRead', { age: ageText(t, detailsAge) })])]
-  return <p className="npu-small-text npu-quiet" data-testid="card-ages">{parts.join(' · ')}</p>
+  // What is late stands at the top of the card already.
+  const parts = [...(age > STALE_MILLISECONDS ? [] : [t('card.read', { age: ageText(t, age) })]), ...(detailsAge === null || detailsAge <= age ? [] : [t('card.detailsRead', { age: ageText(t, detailsAge) })])]
+  return parts.length === 0 ? null : <p className="npu-devices-ages npu-small-text npu-quiet" data-testid="card-ages">{parts.join(' · ')}</p>
 }
 
 type Texts = ReturnType<typeof useTranslation<'devices'>>['t']

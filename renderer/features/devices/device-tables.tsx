@@ -12,7 +12,7 @@ export function ProcessesCard({ report }: { readonly report: DevicesReport }) {
   const processes = report.processes ?? []
   const simulated = report.isSimulated ? { state: <StatePill kind="simulated" isPlain /> } : {}
   return (
-    <Card title={t('processes.title')} note={t('processes.note')} isFlush {...simulated}>
+    <Card title={t('processes.title')} note={t(report.problem === null ? 'processes.note' : 'processes.old')} isFlush {...simulated}>
       {report.processes === null ? <p className="npu-devices-empty npu-quiet">{t('processes.notListed')}</p> : processes.length === 0 ? <p className="npu-devices-empty npu-quiet">{t('processes.none')}</p> : (
         <div className="npu-devices-scroll">
           <table className="npu-table">

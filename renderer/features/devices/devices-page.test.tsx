@@ -85,6 +85,15 @@ describe('devices', () => {
     // Not "not reported": that would be the card's doing.
     expect(text('[data-testid="device-0"] .npu-devices-meter')).toBe('AI Core—')
     expect(text('[data-testid="device-0"] .npu-state-pill')).toBe('Health unknown')
+    expect(text('[data-testid="device-0"] dl > div:last-child dd')).toBe('—')
+    expect(page.container.textContent).toContain('The driver does not answer: this is what it told last.')
+  })
+
+  it('does not take a driver that does not answer for a card that is lost', async () => {
+    const unknown = { aiCorePercent: null, memoryUsedBytes: null, temperatureCelsius: null, powerWatts: null, health: null }
+    await show({ ...WITH_CARDS, problem: { en: 'npu-smi did not answer within 10 s', 'zh-CN': '-' } }, [sample(22, npu(unknown), npu({ card: 1, ...unknown, readAt: 22_000 }))])
+    expect(text('[data-testid="device-0"] [data-testid="card-silent"]')).toBeNull()
+    expect(text('[data-testid="device-1"] [data-testid="card-silent"]')).toContain('it may be lost')
   })
 
   it.each([['en', 'Read 1 s ago · cube and vector cores and error codes 7 s ago'], ['zh-CN', '读取于 1 秒前 · 矩阵核、向量核和错误码 7 秒前']] as const)('says of each card how old its figures are (%s)', async (language, ages) => {
@@ -113,7 +122,7 @@ describe('devices', () => {
   it('says simulated at the top, on each card and on each table', async () => {
     await show({ ...WITH_CARDS, isSimulated: true }, [sample(10, npu({ isSimulated: true }), npu({ card: 1, isSimulated: true }))])
     expect(text('.npu-page-header .npu-is-simulated')).toBe('Simulated NPU')
-    expect(text('.npu-devices-banner')).toBe('Card data comes from the simulator. Outputs are real, computed on the CPU; times, load and temperature are modelled.')
+    expect(text('.npu-simulated-banner')).toBe('Card data comes from the simulator. Outputs are real, computed on the CPU; times, load and temperature are modelled.')
     expect([...page.container.querySelectorAll('.npu-card-head .npu-is-simulated .npu-state-word')].map((mark) => mark.textContent)).toEqual(['Simulated', 'Simulated', 'Simulated', 'Simulated'])
     expect(page.container.querySelectorAll('[data-simulated="true"]')).toHaveLength(2)
   })

@@ -7,6 +7,7 @@ import { Card } from '../../components/card.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { RescanIcon } from '../../components/icons.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
+import { SimulatedBanner } from '../../components/simulated-banner.tsx'
 import { StateMark, StatePill } from '../../components/state-pill.tsx'
 import { consoleClient } from '../../console-client.ts'
 import { localized } from '../../lib/localized-text.ts'
@@ -33,7 +34,7 @@ export default function DevicesPage() {
       >
         <Button appearance="primary" icon={<RescanIcon />} disabledFocusable={isExamining} onClick={() => void examine(consoleClient)} data-testid="examine">{t('examine')}</Button>
       </PageHeader>
-      {report?.isSimulated === true && <p className="npu-devices-banner" role="note"><StateMark kind="simulated" isDecoration /><b>{t('simulated.title')}</b> <span>{t('simulated.text')}</span></p>}
+      {report?.isSimulated === true && <SimulatedBanner />}
       {report !== null && report.problem !== null && <p className="npu-devices-problem" role="status"><StateMark kind="degraded" isDecoration /><span><b>{t('problem')}</b> {localized(report.problem)}</span></p>}
       <div className="npu-devices-layout">
         <div className="npu-devices-main">

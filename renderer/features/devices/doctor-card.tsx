@@ -1,5 +1,6 @@
 /** The Doctor's findings: what needs repair first, each with the exact repair to copy. */
 import { Button } from '@fluentui/react-components'
+import { Fragment } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { ServerRestart } from '../../../server-core/contract/console-api.ts'
 import type { DoctorCheck, DoctorReport, DoctorVerdict } from '../../../server-core/contract/devices.ts'
@@ -66,13 +67,18 @@ function Check({ check }: { readonly check: DoctorCheck }) {
       <StateMark kind={MARKS[verdict]} isDecoration />
       <div className="npu-devices-check-text">
         <p><span className="npu-visually-hidden">{t(`verdict.${verdict}`)}{t('doctor.colon')}</span><b>{localized(title)}</b></p>
-        <p className="npu-secondary">{localized(detail)}</p>
+        <p className="npu-secondary"><Breakable text={localized(detail)} /></p>
         {fix !== null && <p className="npu-small-text">{localized(fix.text)}</p>}
         {fix !== null && fix.restart !== null && <ApplyFix title={localized(title)} restart={fix.restart} />}
         {fix !== null && fix.command !== null && <div className="npu-devices-command"><code>{fix.command}</code><CopyButton text={fix.command} label={t('doctor.copyFix', { title: localized(title) })} /></div>}
       </div>
     </li>
   )
+}
+
+/** Between a Chinese sign and a path a line may break; browsers would break inside the path instead. */
+function Breakable({ text }: { readonly text: string }) {
+  return text.split(/(?<=[、：；，])(?=\/)/).map((part, index) => <Fragment key={index}>{index > 0 && <wbr />}{part}</Fragment>)
 }
 
 /** Starts the engine again so that this is mended. */

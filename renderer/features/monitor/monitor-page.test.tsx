@@ -51,6 +51,9 @@ describe('Monitor page', () => {
     const withCards = [{ ...serverSample(T0 + 4), npus: [npuSample({ readAt: (T0 - 8) * 1000, isSimulated: true }), npuSample({ card: 1, powerWatts: null, readAt: T0 * 1000, isSimulated: true })] }]
     const view = new MonitorViewBuilder().build(withCards, { end: (T0 + 5) * 1000, windowSeconds: 60, model: '', plotWidth: 560, hasRows: false })
     await act(async () => useMonitor.setState({ view }))
+    expect(find('[role="note"]')?.textContent).toContain('Card data comes from the simulator.')
+    // Latency and throughput too: their plots are hatched.
+    expect(find('.npu-monitor-body')?.dataset['simulated']).toBe('true')
     expect(find('.npu-monitor-npu-head')?.textContent).toMatch(/^NPU2 cardsSimulatedfrom \d\d:\d\d:\d\d$/)
     expect([...page.container.querySelectorAll('.npu-monitor-npu-row')].map((row) => [...row.querySelectorAll('dd')].map((cell) => cell.textContent))).toEqual([
       ['0 · 910B3', '38 %', '19 %', '8.0 GB / 64.0 GB', '51 °C', '98 W'], ['1 · 910B3', '38 %', '19 %', '8.0 GB / 64.0 GB', '51 °C', '—'],

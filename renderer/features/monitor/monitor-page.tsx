@@ -7,6 +7,7 @@ import { EmptyState } from '../../components/empty-state.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
 import { PauseIcon, ResumeIcon, TableIcon } from '../../components/icons.tsx'
 import { Segmented } from '../../components/segmented.tsx'
+import { SimulatedBanner } from '../../components/simulated-banner.tsx'
 import { StateMark } from '../../components/state-pill.tsx'
 import { consoleClient } from '../../console-client.ts'
 import { useConsole } from '../../console-store.ts'
@@ -26,6 +27,8 @@ export default function MonitorPage() {
   const body = useRef<HTMLDivElement>(null)
   const view = useMonitor((state) => state.view)
   const showsTable = useMonitor((state) => state.showsTable)
+  // Latency and throughput come from simulated times too.
+  const isSimulated = view?.latest?.npus?.some((npu) => npu.isSimulated) === true
   useEffect(() => feed.start(), [feed])
   useEffect(() => {
     const element = body.current
@@ -39,7 +42,8 @@ export default function MonitorPage() {
       <PageHeader title={t('title')} state={<LiveState />} note={view ? <Conclusion view={view} /> : undefined}>
         <Controls />
       </PageHeader>
-      <div className="npu-card npu-monitor-body" ref={body}>
+      {isSimulated && <SimulatedBanner />}
+      <div className="npu-card npu-monitor-body" data-simulated={isSimulated} ref={body}>
         {view === null ? <Waiting /> : showsTable ? <SecondTable rows={view.rows} /> : <MonitorCharts view={view} />}
       </div>
       <NpuPanel latest={view?.latest ?? null} view={showsTable ? null : view} />
