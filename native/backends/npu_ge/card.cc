@@ -186,7 +186,14 @@ void Card::Stop(std::chrono::milliseconds limit) {
 
 std::shared_ptr<Job> Card::NextJob(bool waits) {
   std::unique_lock lock(mutex_);
-  if (waits) changed_.wait(lock, [&] { return !queue_.empty() || is_stopping_ || is_failed_; });
+  if (waits) {
+    ++idle_;
+    changed_.wait(lock, [&] { return !queue_.empty() || is_stopping_ || is_failed_; });
+    --idle_;
+  } else if (queue_.size() <= idle_) {
+    // They are on their way to it: on streams of their own it runs beside this one's, not after it.
+    return nullptr;
+  }
   // What waits when the model is unloaded is still run; nothing of it is there in an orderly unload.
   if (queue_.empty() || is_failed_) return nullptr;
   std::shared_ptr<Job> job = std::move(queue_.front());
@@ -387,7 +394,7 @@ void Card::Work(ascend::GeGraph& graph) {
       bool others_wait = false;
       {
         const std::lock_guard lock(mutex_);
-        others_wait = !queue_.empty();
+        others_wait = queue_.size() > idle_;
       }
       if (others_wait) {
         try {

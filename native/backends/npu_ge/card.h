@@ -120,6 +120,7 @@ class Card : public std::enable_shared_from_this<Card> {
   bool is_failed_ = false;
   std::string fault_;
   double outstanding_ = 0;
+  std::size_t idle_ = 0;  // threads that wait for a job, or have been woken for one and not come to it
 
   // The threads that hold the card. It is theirs as well, so that one has let go of the card before it counts as ended: whoever waits for that resets the device and
   // ends GE afterwards.
