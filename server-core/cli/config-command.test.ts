@@ -156,11 +156,11 @@ describe('npu-console config generate', () => {
 })
 
 describe('npu-console config explain and diff', () => {
-  it('explains what is written and what the server adds', async () => {
-    await using repository = await TemporaryRepository.create({ 'add/1/model.onnx': addModel(3), 'add/config.pbtxt': 'backend: "onnxruntime"\n' })
+  it.each(['onnxruntime', 'npu_ge'])('explains what is written and what the server adds for %s', async (backend) => {
+    await using repository = await TemporaryRepository.create({ 'add/1/model.onnx': addModel(3), 'add/config.pbtxt': `backend: "${backend}"\n` })
     const { code, out } = await run(['explain', join(repository.path, 'add')])
     expect(code).toBe(0)
-    expect(out).toMatch(/^ {2}backend: "onnxruntime"\n {6}\S/m)
+    expect(out).toMatch(new RegExp(`^ {2}backend: "${backend}"\\n {6}\\S`, 'm'))
     expect(out.slice(out.indexOf('The server adds:'))).toContain('input["A"].dims: [ 3 ]')
   })
 

@@ -8,6 +8,13 @@ import type { SignatureProblem, SignatureTensor, TensorSignature } from './signa
 /** `default-max-batch-size` where the backend config names none. */
 export const DEFAULT_MAX_BATCH_SIZE = 4
 
+/** Batch size for a model that can batch, where the backend fills in from the ONNX file what a config leaves out; null: it does not do so. */
+export function completedBatchSize({ backend, parameters }: Pick<ModelConfig, 'backend' | 'parameters'>): number | null {
+  if (backend === 'onnxruntime') return DEFAULT_MAX_BATCH_SIZE
+  // A graph that is to be static gets no batch.
+  return backend !== 'npu_ge' ? null : /^(1|true|on|yes)$/i.test(parameters['static_model']?.string_value ?? '') ? 0 : DEFAULT_MAX_BATCH_SIZE
+}
+
 /**
  * Fills missing inputs, outputs, max_batch_size and dynamic batching; then checks the result against the file.
  * Lists are filled in graph order. Nothing is completed where the config lists both inputs and outputs.

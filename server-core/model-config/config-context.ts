@@ -6,7 +6,7 @@ import type { ConfigContext, ConfigContextVersion, FileTensor, MachineContext } 
 import type { ModelConfig } from '../contract/model-config.ts'
 import { listDirectory, readModelDirectory } from '../model-repository/model-directory.ts'
 import type { ModelDirectory, VersionDirectory } from '../model-repository/model-directory.ts'
-import { completeFromSignature, DEFAULT_MAX_BATCH_SIZE } from './auto-complete.ts'
+import { completedBatchSize, completeFromSignature } from './auto-complete.ts'
 import { firstInNameOrder, inferBackend } from './infer-backend.ts'
 import { normalizeModelConfig } from './normalize.ts'
 import { omFile } from './om-config.ts'
@@ -138,9 +138,10 @@ async function completedConfig(directory: ModelDirectory): Promise<ModelConfig> 
 async function completed(config: ModelConfig, directory: ModelDirectory): Promise<ModelConfig> {
   const isComplete = config.input.length > 0 && config.output.length > 0
   const version = directory.versions.at(-1)
-  if (isComplete || version === undefined || config.backend !== 'onnxruntime') return config
+  const defaultMaxBatchSize = completedBatchSize(config)
+  if (isComplete || version === undefined || defaultMaxBatchSize === null) return config
   const { signature } = await readSignature(version, config)
-  return signature === null ? config : completeFromSignature(config, toSignature(signature), { defaultMaxBatchSize: DEFAULT_MAX_BATCH_SIZE })
+  return signature === null ? config : completeFromSignature(config, toSignature(signature), { defaultMaxBatchSize })
 }
 
 /** Files outside the versions: labels, warm-up and initial-state data, and config.pbtxt, so that "nothing beside it" is not "not known". */

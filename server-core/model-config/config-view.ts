@@ -1,7 +1,7 @@
 /** What rules look at: one config, parsed, typed and normalised once for all of them. */
 import type { ConfigContext } from '../contract/config-language.ts'
 import type { ModelConfig } from '../contract/model-config.ts'
-import { completeFromSignature, DEFAULT_MAX_BATCH_SIZE } from './auto-complete.ts'
+import { completedBatchSize, completeFromSignature } from './auto-complete.ts'
 import { messageFromTree } from './config-message.ts'
 import { markedSpan } from './config-path.ts'
 import { MODEL_CONFIG_SCHEMA } from './config-schema.ts'
@@ -34,18 +34,14 @@ export function firstVersionEntries(context: ConfigContext): VersionEntry[] {
   return (firstInNameOrder(context.versions)?.files ?? []).map((name) => ({ name: name.replace(/\/$/, ''), isDirectory: name.endsWith('/') || name === 'model.savedmodel' }))
 }
 
-/** Backends that fill in what a config leaves out, in the same way. */
-const COMPLETED_FROM_ONNX = new Set(['onnxruntime', 'npu_ge'])
-
 function completionsOf(config: ModelConfig, context: ConfigContext): Completion[] {
   const signatures = fileSignatures(config, context)
-  if (!COMPLETED_FROM_ONNX.has(config.backend) || context.isAutoCompleteOff === true || signatures.length === 0) {
+  const defaultMaxBatchSize = completedBatchSize(config)
+  if (defaultMaxBatchSize === null || context.isAutoCompleteOff === true || signatures.length === 0) {
     return signatures.length === 0 ? [{ config, signature: null }] : signatures.map((signature) => ({ config, signature }))
   }
-  // A graph of npu_ge that is to be static gets no batch.
-  const isStatic = config.backend === 'npu_ge' && /^(1|true|on|yes)$/i.test(config.parameters['static_model']?.string_value ?? '')
   return signatures.map((signature) => {
-    const completed = completeFromSignature(config, signature, { defaultMaxBatchSize: isStatic ? 0 : DEFAULT_MAX_BATCH_SIZE })
+    const completed = completeFromSignature(config, signature, { defaultMaxBatchSize })
     return { config: completed === config ? config : normalizeModelConfig(completed), signature }
   })
 }

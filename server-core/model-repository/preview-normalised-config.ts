@@ -1,7 +1,7 @@
 /** What a config.pbtxt becomes when it is loaded, told without loading it. */
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { completeFromOnnx, DEFAULT_MAX_BATCH_SIZE } from '../model-config/auto-complete.ts'
+import { completedBatchSize, completeFromOnnx } from '../model-config/auto-complete.ts'
 import { firstInNameOrder, inferBackend } from '../model-config/infer-backend.ts'
 import { normalizeInstanceGroups, normalizeModelConfig } from '../model-config/normalize.ts'
 import { readOnnxSignature } from '../model-config/onnx-signature.ts'
@@ -29,10 +29,11 @@ export async function previewNormalisedConfig({ text, path, modelName, modelDire
     const read = text === null ? emptyModelConfig() : readModelConfig(text, path)
     let config = normalizeModelConfig(inferBackend(read, modelName, firstInNameOrder(versions)?.entries ?? []))
     const newest = versions.at(-1)
-    if (config.backend === 'onnxruntime' && newest !== undefined) {
-      const file = join(newest.path, config.default_model_filename)
+    const defaultMaxBatchSize = completedBatchSize(config)
+    if (defaultMaxBatchSize !== null && newest !== undefined) {
+      const file = join(newest.path, config.default_model_filename === '' ? 'model.onnx' : config.default_model_filename)
       const isFile = isInside(newest.path, file) && await stat(file).then((information) => information.isFile(), () => false)
-      if (isFile) config = normalizeModelConfig(completeFromOnnx(config, await readOnnxSignature(file), { defaultMaxBatchSize: DEFAULT_MAX_BATCH_SIZE }))
+      if (isFile) config = normalizeModelConfig(completeFromOnnx(config, await readOnnxSignature(file), { defaultMaxBatchSize }))
     }
     return { normalised: printModelConfig(normalizeInstanceGroups(config, { gpuCount: 0 })), normaliseError: null }
   } catch (error) {
