@@ -65,5 +65,10 @@ describe('TimeChart', () => {
     await show([at(1, 5)], null, [{ from: T0 + 2000, to: T0 + 8000 }])
     expect(page.container.querySelector('.npu-chart-overlay rect')).not.toBeNull()
     expect(page.container.textContent).toContain('no data')
+    await page.unmount()
+    // 54 px: its reason would stand out of it on both sides.
+    await show([at(1, 5)], null, [{ from: T0 + 9000, to: T0 + 10_000 }])
+    expect(page.container.querySelector('.npu-chart-overlay rect')).not.toBeNull()
+    expect(page.container.textContent).not.toContain('no data')
   })
 })

@@ -7,6 +7,7 @@ import { Area, ComposedChart, XAxis, YAxis } from 'recharts'
 import type { ValueScale } from '../lib/chart-scale.ts'
 import { timeTicks } from '../lib/chart-scale.ts'
 import { formatClock } from '../lib/format.ts'
+import { labelWidth } from '../lib/label-placement.ts'
 import { useElementSize } from './use-element-size.ts'
 import './chart.css'
 
@@ -145,10 +146,11 @@ function Background({ gaps, gapLabel, marks, scale, ...place }: Pick<TimeChartPr
     <svg className="npu-chart-overlay" width={width} height={height}>
       {gaps.map((gap) => {
         const gapWidth = x(gap.to) - x(gap.from)
+        const label = gap.label ?? gapLabel
         return (
           <g key={gap.from}>
             <rect x={x(gap.from)} y={top} width={gapWidth} height={bottom - top} fill="var(--npuGrid)" opacity={0.7} />
-            {gapWidth > 56 && height > 50 && <text x={x(gap.from) + gapWidth / 2} y={labelY} textAnchor="middle" fontSize={11} fill="var(--colorNeutralForeground2)">{gap.label ?? gapLabel}</text>}
+            {gapWidth > labelWidth(label) && height > 50 && <text x={x(gap.from) + gapWidth / 2} y={labelY} textAnchor="middle" fontSize={11} fill="var(--colorNeutralForeground2)">{label}</text>}
           </g>
         )
       })}

@@ -57,7 +57,7 @@ export function DeviceCard({ device, npu, now, processes, samples }: DeviceCardP
         <StatePill kind={health === null ? 'unloaded' : HEALTH_STATES[health]} text={t(health === null && isExpired ? 'health.old' : `health.${health ?? 'unknown'}`)} />
       </div>
       <div className="npu-card-body">
-        {!hasRoom && facts.length > 0 && <p className="npu-quiet">{facts.join(' · ')}</p>}
+        {!hasRoom && facts.length > 0 && <p className="npu-devices-facts npu-quiet">{facts.join(' · ')}</p>}
         <CardTroubles card={device.card} npu={npu} isExpired={isExpired} />
         {age > STALE_MILLISECONDS && <p className="npu-devices-stale npu-small-text" data-testid="stale">{t('card.stale', { age: ageText(t, age) })}</p>}
         <Meter name={t('meter.aiCore')} percent={npu?.aiCorePercent ?? null} text={withUnit(npu?.aiCorePercent, '%')} absent={absent} isStrong />

@@ -26,6 +26,8 @@ export function MonitorCharts({ view }: { readonly view: MonitorView }) {
   const index = cursor === null ? -1 : times.indexOf(cursor)
   const cursorIndex = index < 0 ? null : index
   const shown = cursorIndex === null ? view.newest : (view.points[cursorIndex] ?? null)
+  // Latency and throughput come from simulated times too; what the process takes is real.
+  const isSimulated = view.latest?.npus?.some((npu) => npu.isSimulated) === true
 
   const chart = (key: keyof typeof series & keyof typeof view.scales, unit: string, options: { readonly note?: string; readonly hasTimeAxis?: boolean } = {}): ReactNode => (
     <TimeChart title={t(`chart.${key}`)} series={series[key]} points={view.points} start={view.start} end={view.end} scale={view.scales[key] as ValueScale} unit={unit} gaps={view.gaps}
@@ -37,7 +39,7 @@ export function MonitorCharts({ view }: { readonly view: MonitorView }) {
   }
   return (
     <div className="npu-monitor-columns">
-      <div className="npu-monitor-half">
+      <div className="npu-monitor-half" data-simulated={isSimulated}>
         <div className="npu-row npu-monitor-half-head"><h2>{t('column.serving')}</h2><span className="npu-quiet">{model === '' ? t('filter.all') : model} · {t('perPoint', { count: view.stepSeconds })}</span></div>
         <ChartColumn {...column} sliderLabel={t('cursor')} {...(shown ? { sliderText: `${formatClock(shown.time)}, ${wordsAt(t, shown)}` } : {})}>
           {chart('latency', 'ms')}

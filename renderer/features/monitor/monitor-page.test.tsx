@@ -53,7 +53,7 @@ describe('Monitor page', () => {
     await act(async () => useMonitor.setState({ view }))
     expect(find('[role="note"]')?.textContent).toContain('Card data comes from the simulator.')
     // Latency and throughput too: their plots are hatched.
-    expect(find('.npu-monitor-body')?.dataset['simulated']).toBe('true')
+    expect([...page.container.querySelectorAll<HTMLElement>('.npu-monitor-half')].map(({ dataset }) => dataset['simulated'])).toEqual(['true', undefined])
     expect(find('.npu-monitor-npu-head')?.textContent).toMatch(/^NPU2 cardsSimulatedfrom \d\d:\d\d:\d\d$/)
     expect([...page.container.querySelectorAll('.npu-monitor-npu-row')].map((row) => [...row.querySelectorAll('dd')].map((cell) => cell.textContent))).toEqual([
       ['0 · 910B3', '38 %', '19 %', '8.0 GB / 64.0 GB', '51 °C', '98 W'], ['1 · 910B3', '38 %', '19 %', '8.0 GB / 64.0 GB', '51 °C', '—'],

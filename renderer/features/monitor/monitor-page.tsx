@@ -27,7 +27,6 @@ export default function MonitorPage() {
   const body = useRef<HTMLDivElement>(null)
   const view = useMonitor((state) => state.view)
   const showsTable = useMonitor((state) => state.showsTable)
-  // Latency and throughput come from simulated times too.
   const isSimulated = view?.latest?.npus?.some((npu) => npu.isSimulated) === true
   useEffect(() => feed.start(), [feed])
   useEffect(() => {
@@ -43,7 +42,7 @@ export default function MonitorPage() {
         <Controls />
       </PageHeader>
       {isSimulated && <SimulatedBanner />}
-      <div className="npu-card npu-monitor-body" data-simulated={isSimulated} ref={body}>
+      <div className="npu-card npu-monitor-body" ref={body}>
         {view === null ? <Waiting /> : showsTable ? <SecondTable rows={view.rows} /> : <MonitorCharts view={view} />}
       </div>
       <NpuPanel latest={view?.latest ?? null} view={showsTable ? null : view} />
