@@ -64,3 +64,21 @@ TEST(Fault, a_load_that_fails_says_why_and_the_next_one_works) {
   EXPECT_EQ(server.ServeModel(3, fixture::LinearModel(-1), Config(R"("max_batch_size":4,)" + LINEAR_IO, Parameter("device_ids", "0"))), "");
   EXPECT_EQ(Floats(Bytes(*server.InferLinear(300, fixture::Ramp(4)), "y")), Linear(fixture::Ramp(4)));
 }
+
+TEST(Fault, a_load_that_hangs_holds_up_no_load_on_another_card) {
+  Server server;
+  EXPECT_EQ(server.LoadModel(1, fixture::LinearModel(-1), Config(LINEAR_BATCHES, Parameter("device_ids", "0"))), "");
+  UseFaults(R"({"kind":"hang","device":0,"phase":"load"})");
+  TritonHostInstanceOptions hanging{};
+  hanging.token = 100;
+  hanging.model = 1;
+  hanging.name = "m_0";
+  hanging.kind = TRITONSERVER_INSTANCEGROUPKIND_CPU;
+  rig::Must(tritonhost_add_instance(server.host(), &hanging));
+  EXPECT_EQ(server.ServeModel(2, fixture::LinearModel(-1), Config(LINEAR_BATCHES, Parameter("device_ids", "1"))), "");
+  EXPECT_EQ(Floats(Bytes(*server.InferLinear(200, fixture::Ramp(4)), "y")), Linear(fixture::Ramp(4)));
+  UseFaults("");
+  // On a slow machine the heartbeat was lost meanwhile: then it says so.
+  const std::string said = Said(server.Wait(TRITONHOST_EVENT_INSTANCE_INITIALIZED, 100));
+  if (!said.empty()) EXPECT_CONTAINS(said, "device 0");
+}
