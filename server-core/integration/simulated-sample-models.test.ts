@@ -121,6 +121,22 @@ async function sequence() {
 }
 let steps: ReturnType<typeof sequence> | undefined
 
+// First of all: what is loaded at the same time shares its figures.
+it('the memory ledger has what a model took on each card, and that it gave it back', async () => {
+  const entries = async () => (await console.command('devices.report')).memory.filter(({ model }) => model === 'rec_npu_om').toSorted((a, b) => a.card - b.card)
+  await expect.poll(async () => (await console.command('devices.report')).cards.length, { timeout: 30_000 }).toBe(2)
+  await load('rec_npu_om')
+  await expect.poll(async () => (await entries()).map(({ card, loadedBytes }) => [card, loadedBytes !== null]), { timeout: 30_000 }).toEqual([[0, true], [1, true]])
+  await unload('rec_npu_om')
+  await expect.poll(async () => (await entries()).map(({ afterUnloadBytes }) => afterUnloadBytes !== null), { timeout: 30_000 }).toEqual([true, true])
+  for (const { beforeBytes, loadedBytes, afterUnloadBytes, reportedBytes, isShared } of await entries()) {
+    expect(isShared).toBe(false)
+    expect(loadedBytes! - beforeBytes!).toBeGreaterThanOrEqual(reportedBytes!)
+    expect(reportedBytes).toBeGreaterThan(1e6)
+    expect(afterUnloadBytes).toBe(beforeBytes)
+  }
+})
+
 describe.each(BACKENDS)('OCR and VAD through %s', (backend) => {
   it.each(['det', 'cls', 'rec', 'vad'] as const)('%s answers as ONNX Runtime does, bit for bit', async (sample) => {
     const name = `${sample}_${backend}`
@@ -172,23 +188,6 @@ describe('on the cards', () => {
     const instances = (await summaryOf('cls_npu_om')).versions.flatMap((version) => version.instances.map(({ report }) => report))
     expect(instances.map((report) => [report?.device, report?.graph, report?.gears]).toSorted()).toEqual([[0, 'gears', ['1', '2', '4']], [1, 'gears', ['1', '2', '4']]])
     for (const name of ['cls_npu_om', 'cls_npu_ge']) await unload(name)
-  })
-
-  it('the memory ledger has what a model took on each card, and that it gave it back', async () => {
-    const entries = async () => (await console.command('devices.report')).memory.filter(({ model }) => model === 'rec_npu_om').toSorted((a, b) => a.card - b.card)
-    // What was unloaded before is counted first: else the figures would be shared with it.
-    const counted = Date.now() + 1000
-    await expect.poll(async () => (await console.command('statistics.history', { seconds: 2 })).at(-1)?.npus?.[0]?.readAt, { timeout: 30_000 }).toBeGreaterThan(counted)
-    await load('rec_npu_om')
-    await expect.poll(async () => (await entries()).map(({ card, loadedBytes }) => [card, loadedBytes !== null]), { timeout: 30_000 }).toEqual([[0, true], [1, true]])
-    await unload('rec_npu_om')
-    await expect.poll(async () => (await entries()).map(({ afterUnloadBytes }) => afterUnloadBytes !== null), { timeout: 30_000 }).toEqual([true, true])
-    for (const { beforeBytes, loadedBytes, afterUnloadBytes, reportedBytes, isShared } of await entries()) {
-      expect(isShared).toBe(false)
-      expect(loadedBytes! - beforeBytes!).toBeGreaterThanOrEqual(reportedBytes!)
-      expect(reportedBytes).toBeGreaterThan(1e6)
-      expect(afterUnloadBytes).toBe(beforeBytes)
-    }
   })
 
   it('weights in half precision stay within 0.02 of the probability that full precision gives', async () => {
