@@ -98,81 +98,95 @@ output [ { name: "OUTPUT0" data_type: TYPE_INT32 dims: [ -1 ] } ]
   return directory
 }
 
-test('the page is isolated: no Node, no raw channel, a bridge that cannot be changed, no eval', async ({ launch }) => {
-  const { page } = await launch()
-  expect(await page.evaluate(async () => {
-    const bridge = (window as unknown as Record<string, Record<string, unknown>>)['desktopApi'] ?? {}
-    const original = bridge['settings']
-    try { bridge['settings'] = () => 'forged' } catch { /* frozen */ }
-    try { (window as unknown as Record<string, unknown>)['desktopApi'] = {} } catch { /* not writable */ }
-    // Later: the debugger's own evaluation is exempt from the policy.
-    const evaluated = await new Promise((resolve) => setTimeout(() => {
-      try { resolve(String(new Function('return 1')())) } catch (error) { resolve((error as Error).name) }
-    }))
-    return {
-      globals: ['require', 'process', 'module', 'Buffer', 'ipcRenderer', 'electron', 'global'].filter((name) => name in window),
-      isUnchanged: (window as unknown as DesktopWindow).desktopApi.settings === original,
-      evaluated,
-    }
-  })).toEqual({ globals: [], isUnchanged: true, evaluated: 'EvalError' })
-})
-
-test('a page that is not the console gets no file, no window, no navigation', async ({ launch }) => {
-  const { app, page } = await launch()
-  await app.evaluate(({ shell }) => {
-    const opened: string[] = []
-    Object.assign(globalThis, { openedOutside: opened })
-    shell.openExternal = (url: string) => {
-      opened.push(url)
-      return Promise.resolve()
-    }
+// Each leaves the window so that the next can go on: one start for all.
+test.describe('in one window', () => {
+  let work: string
+  let desktop: RunningDesktop
+  test.beforeAll(async ({}, { project }) => {
+    work = realpathSync(mkdtempSync(join(tmpdir(), 'desktop-shell-')))
+    desktop = await launchDesktop(launchOptions(work, (project.use as Partial<ShellFixtures>).electronPath))
   })
-  const before = page.url()
-  const isOpened = await page.evaluate(() => ['https://github.com/onnx/onnx', 'https://example.com/', 'file:///etc/passwd'].map((url) => window.open(url) !== null))
-  expect(isOpened).toEqual([false, false, false])
-  await page.evaluate(() => {
-    const link = Object.assign(document.createElement('a'), { href: 'https://example.com/elsewhere', target: '_blank', rel: 'noopener', textContent: 'x' })
-    document.body.append(link)
-    link.click()
-    link.remove()
-    window.location.href = 'https://example.com/'
+  test.afterAll(async () => {
+    await desktop.close()
+    rmSync(work, { recursive: true, force: true, maxRetries: 5 })
   })
-  await expect.poll(() => app.evaluate(() => (globalThis as unknown as { openedOutside: string[] }).openedOutside)).toEqual(['https://github.com/onnx/onnx'])
-  expect(await page.evaluate(() => document.title)).toBeTruthy()
-  expect(page.url()).toBe(before)
-  await expect.poll(() => app.windows().length).toBe(1)
-  const blocked = await page.evaluate(() => fetch('https://example.com/').then(() => 'fetched', (error: Error) => error.name))
-  expect(blocked).toBe('TypeError')
-})
 
-test('the menu follows the language and leads to pages', async ({ launch }) => {
-  const { app, page } = await launch()
-  const labels = () => app.evaluate(({ Menu }) => Menu.getApplicationMenu()?.items.map((item) => item.label))
-  expect(await labels()).toEqual(['&File', '&Edit', '&View', 'E&ngine', '&Help'])
-  await page.evaluate(() => (window as unknown as DesktopWindow).desktopApi.changeSettings({ language: 'zh-CN' }))
-  await expect.poll(labels).toEqual(['文件(&F)', '编辑(&E)', '视图(&V)', '服务引擎(&N)', '帮助(&H)'])
-  await clickMenuItem(app, 'page-models')
-  await expect.poll(() => page.evaluate(() => window.location.hash)).toBe('#/models')
-})
+  test('the page is isolated: no Node, no raw channel, a bridge that cannot be changed, no eval', async () => {
+    const { page } = desktop
+    expect(await page.evaluate(async () => {
+      const bridge = (window as unknown as Record<string, Record<string, unknown>>)['desktopApi'] ?? {}
+      const original = bridge['settings']
+      try { bridge['settings'] = () => 'forged' } catch { /* frozen */ }
+      try { (window as unknown as Record<string, unknown>)['desktopApi'] = {} } catch { /* not writable */ }
+      // Later: the debugger's own evaluation is exempt from the policy.
+      const evaluated = await new Promise((resolve) => setTimeout(() => {
+        try { resolve(String(new Function('return 1')())) } catch (error) { resolve((error as Error).name) }
+      }))
+      return {
+        globals: ['require', 'process', 'module', 'Buffer', 'ipcRenderer', 'electron', 'global'].filter((name) => name in window),
+        isUnchanged: (window as unknown as DesktopWindow).desktopApi.settings === original,
+        evaluated,
+      }
+    })).toEqual({ globals: [], isUnchanged: true, evaluated: 'EvalError' })
+  })
 
-test('the folder dialog opens a repository, and it is the first of the recent ones', async ({ launch, work }) => {
-  const repository = writeIdentityRepository(join(work, 'models'))
-  const { app, page } = await launch()
-  await runningProcessId(page)
-  await app.evaluate(({ dialog }, path) => { dialog.showOpenDialog = () => Promise.resolve({ canceled: false, filePaths: [path] }) }, repository)
-  await expect.poll(async () => {
-    await clickMenuItem(app, 'open-repository')
-    return recentRepositories(page)
-  }, { timeout: 15_000 }).toEqual([repository])
-  expect(await command(page, 'server.status')).toMatchObject({ repositoryPaths: [repository], controlMode: 'explicit' })
-  expect(await app.evaluate(({ Menu }) => Menu.getApplicationMenu()?.getMenuItemById('recent-0')?.label)).toBe(repository)
-})
+  test('a page that is not the console gets no file, no window, no navigation', async () => {
+    const { app, page } = desktop
+    await app.evaluate(({ shell }) => {
+      const opened: string[] = []
+      Object.assign(globalThis, { openedOutside: opened })
+      shell.openExternal = (url: string) => {
+        opened.push(url)
+        return Promise.resolve()
+      }
+    })
+    const before = page.url()
+    const isOpened = await page.evaluate(() => ['https://github.com/onnx/onnx', 'https://example.com/', 'file:///etc/passwd'].map((url) => window.open(url) !== null))
+    expect(isOpened).toEqual([false, false, false])
+    await page.evaluate(() => {
+      const link = Object.assign(document.createElement('a'), { href: 'https://example.com/elsewhere', target: '_blank', rel: 'noopener', textContent: 'x' })
+      document.body.append(link)
+      link.click()
+      link.remove()
+      window.location.href = 'https://example.com/'
+    })
+    await expect.poll(() => app.evaluate(() => (globalThis as unknown as { openedOutside: string[] }).openedOutside)).toEqual(['https://github.com/onnx/onnx'])
+    expect(await page.evaluate(() => document.title)).toBeTruthy()
+    expect(page.url()).toBe(before)
+    await expect.poll(() => app.windows().length).toBe(1)
+    const blocked = await page.evaluate(() => fetch('https://example.com/').then(() => 'fetched', (error: Error) => error.name))
+    expect(blocked).toBe('TypeError')
+  })
 
-test('a cancelled dialog changes nothing', async ({ launch }) => {
-  const { app, page } = await launch()
-  await app.evaluate(({ dialog }) => { dialog.showOpenDialog = () => Promise.resolve({ canceled: true, filePaths: [] }) })
-  expect(await page.evaluate(() => (window as unknown as DesktopWindow).desktopApi.chooseRepository())).toBeNull()
-  expect(await recentRepositories(page)).toEqual([])
+  test('the menu follows the language and leads to pages', async () => {
+    const { app, page } = desktop
+    const labels = () => app.evaluate(({ Menu }) => Menu.getApplicationMenu()?.items.map((item) => item.label))
+    expect(await labels()).toEqual(['&File', '&Edit', '&View', 'E&ngine', '&Help'])
+    await page.evaluate(() => (window as unknown as DesktopWindow).desktopApi.changeSettings({ language: 'zh-CN' }))
+    await expect.poll(labels).toEqual(['文件(&F)', '编辑(&E)', '视图(&V)', '服务引擎(&N)', '帮助(&H)'])
+    await clickMenuItem(app, 'page-models')
+    await expect.poll(() => page.evaluate(() => window.location.hash)).toBe('#/models')
+  })
+
+  test('a cancelled dialog changes nothing', async () => {
+    const { app, page } = desktop
+    await app.evaluate(({ dialog }) => { dialog.showOpenDialog = () => Promise.resolve({ canceled: true, filePaths: [] }) })
+    expect(await page.evaluate(() => (window as unknown as DesktopWindow).desktopApi.chooseRepository())).toBeNull()
+    expect(await recentRepositories(page)).toEqual([])
+  })
+
+  test('the folder dialog opens a repository, and it is the first of the recent ones', async () => {
+    const repository = writeIdentityRepository(join(work, 'models'))
+    const { app, page } = desktop
+    await runningProcessId(page)
+    await app.evaluate(({ dialog }, path) => { dialog.showOpenDialog = () => Promise.resolve({ canceled: false, filePaths: [path] }) }, repository)
+    await expect.poll(async () => {
+      await clickMenuItem(app, 'open-repository')
+      return recentRepositories(page)
+    }, { timeout: 15_000 }).toEqual([repository])
+    expect(await command(page, 'server.status')).toMatchObject({ repositoryPaths: [repository], controlMode: 'explicit' })
+    expect(await app.evaluate(({ Menu }) => Menu.getApplicationMenu()?.getMenuItemById('recent-0')?.label)).toBe(repository)
+  })
 })
 
 test('a second start hands its folder to the first and ends', async ({ launch, work, electronPath }) => {
