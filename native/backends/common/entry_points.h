@@ -71,4 +71,31 @@ struct InstanceFacts {
 };
 InstanceFacts ReadInstance(TRITONBACKEND_ModelInstance* instance);
 
+// TRITONBACKEND_ModelInstanceExecute of a backend whose states are `ModelState{facts, ...}` and `InstanceState{instance, report, ...}`; `instance` is null where it
+// is passive.
+template <class ModelState, class InstanceState>
+TRITONSERVER_Error* Execute(TRITONBACKEND_ModelInstance* instance, TRITONBACKEND_Request** requests, std::uint32_t count) {
+  return Guard([&] {
+    const auto* const model = StateOf<ModelState>(ModelOf(instance));
+    auto* const state = StateOf<InstanceState>(instance);
+    if (state->instance == nullptr) throw Internal("a passive instance was given requests");
+    Must(ExecuteBatch(instance, requests, count, model->facts.config, [&](Batch& batch) { state->instance->Execute(batch); }));
+  });
+}
+
+// NPUCONSOLE_ModelInstanceReport of the same: what our console asks for, other servers do not look for it. The text is the instance's, valid until the next call;
+// null where there is none.
+template <class InstanceState>
+const char* Report(TRITONBACKEND_ModelInstance* instance) {
+  const char* report = nullptr;
+  TRITONSERVER_Error* const error = Guard([&] {
+    auto* const state = StateOf<InstanceState>(instance);
+    if (state == nullptr || state->instance == nullptr) return;
+    state->report = state->instance->Report();
+    report = state->report.c_str();
+  });
+  TRITONSERVER_ErrorDelete(error);
+  return report;
+}
+
 }  // namespace npu_console::kit

@@ -108,6 +108,14 @@ ModelFacts ReadModel(TRITONBACKEND_Model* model) {
   return facts;
 }
 
+bool NeedsTensors(const ModelFacts& model) {
+  if (!model.config.inputs.empty() && !model.config.outputs.empty()) return false;
+  if (!model.auto_complete) {
+    throw InvalidArgument("model '" + model.config.name + "' must list its inputs and outputs in config.pbtxt because the server runs with --disable-auto-complete-config");
+  }
+  return true;
+}
+
 void SetModelConfig(TRITONBACKEND_Model* model, const Json& document) {
   const std::string json = document.Write();
   TRITONSERVER_Message* message = nullptr;

@@ -85,6 +85,9 @@ struct ModelFacts {
 // @throws Error
 ModelFacts ReadModel(TRITONBACKEND_Model* model);
 
+// Whether the configuration leaves its inputs or outputs to be found out from the model file. @throws Error INVALID_ARG where the server forbids that
+bool NeedsTensors(const ModelFacts& model);
+
 // Hands a completed configuration back: `document` with what the backend found out. Inside ModelInitialize only. @throws Error
 void SetModelConfig(TRITONBACKEND_Model* model, const Json& document);
 

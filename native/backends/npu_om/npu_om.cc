@@ -52,11 +52,8 @@ struct InstanceState {
 
 // Nothing is loaded onto a card for this.
 void Complete(TRITONBACKEND_Model* model, ModelState& state) {
+  if (!kit::NeedsTensors(state.facts)) return;
   kit::ModelConfig& config = state.facts.config;
-  if (!config.inputs.empty() && !config.outputs.empty()) return;
-  if (!state.facts.auto_complete) {
-    throw kit::InvalidArgument("model '" + config.name + "' must list its inputs and outputs in config.pbtxt because the server runs with --disable-auto-complete-config");
-  }
   const ascend::OmDescription description = Translated([&] {
     ascend::RequireOmFile(state.file);
     return ascend::DescribeOmFile(*state.backend->api, state.file);
@@ -139,25 +136,9 @@ TRITONBACKEND_ISPEC TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReady(TRITONB
 
 TRITONBACKEND_ISPEC TRITONSERVER_Error* TRITONBACKEND_ModelInstanceExecute(
     TRITONBACKEND_ModelInstance* instance, TRITONBACKEND_Request** requests, const std::uint32_t count) {
-  return kit::Guard([&] {
-    auto* const model = kit::StateOf<ModelState>(kit::ModelOf(instance));
-    auto* const state = kit::StateOf<InstanceState>(instance);
-    if (state->instance == nullptr) throw kit::Internal("a passive instance was given requests");
-    kit::Must(kit::ExecuteBatch(instance, requests, count, model->facts.config, [&](kit::Batch& batch) { state->instance->Execute(batch); }));
-  });
+  return kit::Execute<ModelState, InstanceState>(instance, requests, count);
 }
 
-// For our console; other servers do not look for it. The text is the instance's, valid until the next call.
-__attribute__((visibility("default"))) const char* NPUCONSOLE_ModelInstanceReport(TRITONBACKEND_ModelInstance* instance) {
-  const char* report = nullptr;
-  TRITONSERVER_Error* const error = kit::Guard([&] {
-    auto* const state = kit::StateOf<InstanceState>(instance);
-    if (state == nullptr || state->instance == nullptr) return;
-    state->report = state->instance->Report();
-    report = state->report.c_str();
-  });
-  TRITONSERVER_ErrorDelete(error);
-  return report;
-}
+__attribute__((visibility("default"))) const char* NPUCONSOLE_ModelInstanceReport(TRITONBACKEND_ModelInstance* instance) { return kit::Report<InstanceState>(instance); }
 
 }  // extern "C"

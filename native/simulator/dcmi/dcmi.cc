@@ -43,6 +43,15 @@ bool CopyText(char *target, size_t room, const std::string &text) {
   return true;
 }
 
+// What both versions of the structure have.
+template <class Info>
+void DescribeChip(const Reading &reading, Info &info) {
+  Copy(info.chip_type, "Ascend");
+  Copy(info.chip_name, reading.place->profile->smiName);
+  Copy(info.chip_ver, "V1");
+  info.aicore_cnt = static_cast<unsigned>(reading.place->profile->cubeCores);
+}
+
 }  // namespace
 
 int dcmi_init() {
@@ -187,20 +196,14 @@ int dcmi_get_device_health(int card_id, int device_id, unsigned int *health) {
 int dcmi_get_device_chip_info(int card_id, int device_id, struct dcmi_chip_info *chip_info) {
   Reading reading{};
   if (const int code = FindChip(card_id, device_id, chip_info, reading); code != DCMI_OK) return code;
-  Copy(chip_info->chip_type, "Ascend");
-  Copy(chip_info->chip_name, reading.place->profile->smiName);
-  Copy(chip_info->chip_ver, "V1");
-  chip_info->aicore_cnt = static_cast<unsigned>(reading.place->profile->cubeCores);
+  DescribeChip(reading, *chip_info);
   return DCMI_OK;
 }
 
 int dcmi_get_device_chip_info_v2(int card_id, int device_id, struct dcmi_chip_info_v2 *chip_info) {
   Reading reading{};
   if (const int code = FindChip(card_id, device_id, chip_info, reading); code != DCMI_OK) return code;
-  Copy(chip_info->chip_type, "Ascend");
-  Copy(chip_info->chip_name, reading.place->profile->smiName);
-  Copy(chip_info->chip_ver, "V1");
-  chip_info->aicore_cnt = static_cast<unsigned>(reading.place->profile->cubeCores);
+  DescribeChip(reading, *chip_info);
   const std::string &soc = reading.place->profile->soc;
   const size_t bar = soc.find('_');
   Copy(chip_info->npu_name, bar == std::string::npos ? soc : soc.substr(bar + 1));
