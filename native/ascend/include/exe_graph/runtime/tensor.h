@@ -9,6 +9,10 @@
 #include "graph/ascend_string.h"
 #include "graph/types.h"
 
+// Clang wants [[maybe_unused]] on fields that only keep the layout; gcc 11 says that it ignores it there.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wattributes"
+
 namespace gert {
 
 using TensorAddress = void *;
@@ -191,3 +195,5 @@ class Tensor {
 };
 
 }  // namespace gert
+
+#pragma GCC diagnostic pop
