@@ -128,6 +128,22 @@ export interface BackendModelInstance {
   finalize(): Promise<void>
 }
 
+/** The parameter of a model that gives the path of its batching library. */
+export const BATCH_STRATEGY_PATH = 'TRITON_BATCH_STRATEGY_PATH'
+
+/** Says whether a request joins a batch, beyond what the config says: Triton's custom batching. Asked on this thread, so answers come at once. */
+export interface BatchStrategy {
+  /** A batch is being formed. */
+  begin(): BatchRecord
+}
+
+/** What a strategy keeps of one batch. It never throws. */
+export interface BatchRecord {
+  /** Asked once a request, in the order of service. The request is only looked at; what it holds may be looked at until `end`. */
+  includes(request: BackendRequest): boolean
+  end(): void
+}
+
 export interface BackendModel {
   /** The config after completion by the backend. */
   readonly config: ModelConfig
@@ -137,6 +153,8 @@ export interface BackendModel {
   readonly createsInstancesInParallel?: boolean
   /** Requests may be answered after `execute` is over, also where the model is not decoupled. The instance takes its next batch meanwhile. */
   readonly answersLater?: boolean
+  /** Asked by the dynamic batcher. Absent or null: the model has none. */
+  readonly batchStrategy?: BatchStrategy | null
   /** Memory that the backend says the model holds, instances included. */
   readonly memoryUsage?: readonly MemoryUsage[]
   initializeInstance(context: BackendInstanceContext): Promise<BackendModelInstance>

@@ -121,7 +121,7 @@ export class Model {
     options.statistics.memoryUsage = () => options.backendModel.memoryUsage ?? []
     this.#pool = new InstancePool(options.rateLimiter)
     this.#ensemble = options.findMember === null ? null : this.#createEnsemble(options.findMember)
-    this.#scheduler = this.#ensemble ?? createScheduler(options.config, this.#pool, options.clock, { states: options.sequenceStates ?? [], log: options.log })
+    this.#scheduler = this.#ensemble ?? createScheduler(options.config, this.#pool, options.clock, { strategy: options.backendModel.batchStrategy ?? null, states: options.sequenceStates ?? [], log: options.log })
     this.#order = options.config.dynamic_batching?.preserve_ordering === true ? new ResponseOrder() : null
   }
 

@@ -1,3 +1,4 @@
+import type { BatchStrategy } from '../backends/backend.ts'
 import type { Clock } from '../clock.ts'
 import type { ModelConfig, ModelDynamicBatching } from '../contract/model-config.ts'
 import type { Logger } from '../logger.ts'
@@ -12,14 +13,17 @@ import type { SequenceState } from './sequence.ts'
 import { shapeRuleOf } from './shape-rule.ts'
 import { delayedBacklogCount, delayedStartCount } from './test-hooks.ts'
 
-/** What only the sequence batcher asks for. */
-export interface SequenceParts {
+/** What only some schedulers ask for. */
+export interface SchedulerParts {
+  /** Of the dynamic batcher. */
+  readonly strategy?: BatchStrategy | null
+  /** Of the sequence batcher. */
   readonly states: readonly SequenceState[]
   readonly log: Logger
 }
 
 /** The scheduler that a model's config asks for. @param config complete and normalised */
-export function createScheduler(config: ModelConfig, pool: InstancePool, clock: Clock, { states, log }: SequenceParts): Scheduler {
+export function createScheduler(config: ModelConfig, pool: InstancePool, clock: Clock, { strategy = null, states, log }: SchedulerParts): Scheduler {
   if (config.sequence_batching !== undefined) {
     return new SequenceBatchScheduler({
       modelName: config.name, maxBatchSize: config.max_batch_size, batching: config.sequence_batching, shapeRule: shapeRuleOf(config), states, log,
@@ -34,6 +38,7 @@ export function createScheduler(config: ModelConfig, pool: InstancePool, clock: 
     queueDelayMicroseconds: batching.max_queue_delay_microseconds,
     levels: queueLevelsOf(batching),
     shapeRule: shapeRuleOf(config),
+    strategy,
     delayedStartCount: delayedStartCount(),
   }, pool, clock)
 }

@@ -1,4 +1,5 @@
 import { it } from 'vitest'
+import type { BatchStrategy } from '../backends/backend.ts'
 import type { ModelQueuePolicy } from '../contract/model-config.ts'
 import { BatcherModel, type ModelledRequest } from '../testing/batcher-model.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
@@ -16,7 +17,7 @@ const MICROSECOND = 1000
 type Random = (limit: number) => number
 
 /** Every random choice of one sequence; the text of its operations names the fault. */
-function randomOptions(random: Random): DynamicBatchOptions & { readonly levels: QueueLevels; readonly instanceCount: number } {
+function randomOptions(random: Random): DynamicBatchOptions & { readonly levels: QueueLevels; readonly instanceCount: number; readonly volumeLimit: number } {
   const pick = <T>(...values: readonly [T, ...T[]]): T => values[random(values.length)] ?? values[0]
   const maxBatchSize = pick(0, 1, 2, 4, 8)
   const preferredBatchSizes = maxBatchSize === 0 ? [] : pick([maxBatchSize], [maxBatchSize], [Math.ceil(maxBatchSize / 2)], [Math.ceil(maxBatchSize / 4), Math.ceil(maxBatchSize / 2)], [1, maxBatchSize])
@@ -32,7 +33,36 @@ function randomOptions(random: Random): DynamicBatchOptions & { readonly levels:
   }
   return {
     maxBatchSize, preferredBatchSizes, queueDelayMicroseconds: pick(0, 0, 2, 10), levels, instanceCount: pick(1, 1, 2, 3),
-    shapeRule: random(2) === 0 ? null : (request) => String(request.inputs[0]?.shape[1]),
+    shapeRule: random(2) === 0 ? null : (request) => String(request.inputs[0]?.shape[1]), volumeLimit: pick(Infinity, Infinity, 3, 6),
+  }
+}
+
+const volumeOf = ({ id }: { readonly id: string }) => Number(id.slice(1)) % 4
+
+/** Refuses what would take a batch over the limit. Every batch that begins must end, and be told of in the order of service. */
+class VolumeStrategy implements BatchStrategy {
+  openCount = 0
+  readonly #limit: number
+
+  constructor(limit: number) { this.#limit = limit }
+
+  begin() {
+    let volume = 0
+    let isEnded = false
+    this.openCount++
+    const requireOpen = () => { if (isEnded) throw new Error('a batch that had ended was gone on with') }
+    return {
+      includes: (request: { readonly id: string }) => {
+        requireOpen()
+        volume += volumeOf(request)
+        return volume <= this.#limit
+      },
+      end: () => {
+        requireOpen()
+        isEnded = true
+        this.openCount--
+      },
+    }
   }
 }
 
@@ -71,6 +101,7 @@ class Sequence {
   readonly #clock = new FakeClock()
   readonly #pool = new InstancePool()
   readonly #scheduler: DynamicBatchScheduler
+  readonly #strategy: VolumeStrategy | null
   readonly #model: BatcherModel
   readonly #requests: InflightRequest[] = []
   readonly #answers = new Map<string, string[]>()
@@ -85,7 +116,8 @@ class Sequence {
     this.#options = randomOptions(random)
     const shown = JSON.stringify(this.#options, (_key, value: unknown) => (value instanceof Map ? [...value] : typeof value === 'bigint' ? `${value}` : typeof value === 'function' ? 'by columns' : value))
     this.log.push(shown)
-    this.#scheduler = new DynamicBatchScheduler(this.#options, this.#pool, this.#clock)
+    this.#strategy = this.#options.volumeLimit === Infinity ? null : new VolumeStrategy(this.#options.volumeLimit)
+    this.#scheduler = new DynamicBatchScheduler({ ...this.#options, strategy: this.#strategy }, this.#pool, this.#clock)
     this.#model = new BatcherModel({ ...this.#options, delay: this.#options.queueDelayMicroseconds * MICROSECOND }, this.#clock.now())
     for (let index = 0; index < this.#options.instanceCount; index++) this.#addInstance()
   }
@@ -109,6 +141,7 @@ class Sequence {
       if (answers.length !== (this.#refused.has(request.id) ? 0 : 1)) throw new Error(`${request.id} was answered ${answers.length} times: ${answers.join()}`)
     }
     requireEqual('timers', this.#clock.timerCount, 0)
+    requireEqual('batches that a strategy was not told the end of', this.#strategy?.openCount ?? 0, 0)
   }
 
   async #step(): Promise<void> {
@@ -144,7 +177,7 @@ class Sequence {
       },
     })
     this.#requests.push(request)
-    const modelled: ModelledRequest = { id, size, shape: shapeRule?.(request) ?? '', priority, timeout: timeoutMicroseconds * MICROSECOND }
+    const modelled: ModelledRequest = { id, size, shape: shapeRule?.(request) ?? '', volume: volumeOf(request), priority, timeout: timeoutMicroseconds * MICROSECOND }
     const isExpected = this.#model.enqueue(modelled)
     let isTaken = true
     try {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { BatchStrategy } from '../backends/backend.ts'
 import type { ModelQueuePolicy } from '../contract/model-config.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
 import { DynamicBatchScheduler, type DynamicBatchOptions } from './dynamic-batch-scheduler.ts'
@@ -444,5 +445,72 @@ describe('cancellation and stopping', () => {
     expect(scheduler.waitingCount).toBe(2)
     pool.add(instance)
     expect(instance.batches).toEqual([['a', 'b']])
+  })
+})
+
+describe('DynamicBatchScheduler with a batching strategy', () => {
+  /** Says yes to what `joins` says, and writes down what it is told. */
+  const strategyOf = (joins: (id: string, batch: readonly string[]) => boolean) => {
+    const told: string[] = []
+    let batchCount = 0
+    const strategy: BatchStrategy = {
+      begin: () => {
+        const batch: string[] = []
+        const number = ++batchCount
+        told.push(`begin ${number}`)
+        return {
+          includes: ({ id }) => {
+            const isJoining = joins(id, batch)
+            told.push(`${number} ${id} ${isJoining ? 'yes' : 'no'}`)
+            batch.push(id)
+            return isJoining
+          },
+          end: () => { told.push(`end ${number}`) },
+        }
+      },
+    }
+    return { told, strategy }
+  }
+
+  it('sends what was included at once when one is refused, which begins the next batch', () => {
+    const { told, strategy } = strategyOf((_id, batch) => batch.length < 2)
+    const { instance, enqueue } = setUp({ strategy, queueDelayMicroseconds: 1000 })
+    for (const id of ['a', 'b', 'c']) enqueue(id)
+    expect(instance.batches).toEqual([['a', 'b']])
+    expect(told).toEqual(['begin 1', '1 a yes', '1 b yes', '1 c no', 'end 1', 'begin 2', '2 c yes'])
+  })
+
+  it('runs a request alone that is refused although it is the first', () => {
+    const { told, strategy } = strategyOf(() => false)
+    const { instances, enqueue } = setUp({ strategy, queueDelayMicroseconds: 1000 }, 2)
+    for (const id of ['a', 'b']) enqueue(id)
+    expect(instances.map(({ batches }) => batches)).toEqual([[['a']], [['b']]])
+    expect(told).toEqual(['begin 1', '1 a no', 'end 1', 'begin 2', '2 b no', 'end 2'])
+  })
+
+  it('asks once about each request of a payload that grows, and again when one left it', async () => {
+    const { told, strategy } = strategyOf(() => true)
+    const { scheduler, instance, enqueue } = setUp({ strategy })
+    enqueue('a')
+    expect(told.splice(0)).toEqual(['begin 1', '1 a yes', 'end 1'])
+    enqueue('b')
+    const left = enqueue('c')
+    expect(told.splice(0)).toEqual(['begin 2', '2 b yes', '2 c yes'])
+    scheduler.cancel(left)
+    enqueue('d')
+    expect(told.splice(0)).toEqual(['end 2', 'begin 3', '3 b yes', '3 d yes'])
+    await instance.finish()
+    expect(instance.batches).toEqual([['a'], ['b', 'd']])
+    expect(told).toEqual(['end 3'])
+  })
+
+  it('ends the batch that is being formed when nothing of it is left', () => {
+    const { told, strategy } = strategyOf(() => true)
+    const { scheduler, enqueue } = setUp({ strategy, queueDelayMicroseconds: 1000 })
+    scheduler.cancel(enqueue('a'))
+    expect(told.splice(0)).toEqual(['begin 1', '1 a yes', 'end 1'])
+    enqueue('b')
+    scheduler.failWaiting(new Error('unloading'))
+    expect(told).toEqual(['begin 2', '2 b yes', 'end 2'])
   })
 })

@@ -1,4 +1,6 @@
+import type { BatchStrategy } from '../backends/backend.ts'
 import type { Clock } from '../clock.ts'
+import { BatchJudge } from './batch-judge.ts'
 import type { InflightRequest } from './inflight-request.ts'
 import type { InstancePool } from './instance-pool.ts'
 import { Payload } from './payload.ts'
@@ -16,6 +18,8 @@ export interface DynamicBatchOptions {
   /** Priority levels and queue policies; absent: one level without limits. */
   readonly levels?: QueueLevels
   readonly shapeRule: ShapeRule | null
+  /** Null or absent: the model has no batching library. */
+  readonly strategy?: BatchStrategy | null
   /** A test hook: nothing runs before this many requests wait at a time. */
   readonly delayedStartCount?: number
 }
@@ -57,6 +61,7 @@ export class DynamicBatchScheduler implements Scheduler {
   readonly #delay: number
   /** Without queue limits, up to two payloads per instance are formed ahead of time. */
   readonly #mayPrefetch: boolean
+  readonly #judge: BatchJudge | null
   #current: Payload | null = null
   #scan: Scan | null = null
   /** 0: it has started. */
@@ -76,6 +81,7 @@ export class DynamicBatchScheduler implements Scheduler {
     this.#preferred = new Set(options.preferredBatchSizes)
     this.#delay = options.queueDelayMicroseconds * 1000
     this.#mayPrefetch = !restrictsQueue(options.levels ?? NO_LEVELS)
+    this.#judge = options.strategy ? new BatchJudge(options.strategy) : null
     this.#delayedStartCount = options.delayedStartCount ?? 0
     pool.onCapacity = () => { this.#advance() }
   }
@@ -106,6 +112,7 @@ export class DynamicBatchScheduler implements Scheduler {
   failWaiting(error: Error): void {
     this.#scan = null
     this.#current = null
+    this.#judge?.end()
     const waiting = [...this.#pool.takeReady().flatMap((payload) => payload.requests), ...this.#queue.takeAll()]
     for (const request of waiting) request.settle({ kind: 'failure', error, reason: 'OTHER' })
     this.#setTimer(null)
@@ -116,6 +123,7 @@ export class DynamicBatchScheduler implements Scheduler {
     if (this.#isAdvancing) return
     this.#isAdvancing = true
     try {
+      this.#dropTaken()
       let wakeAt: number | null = null
       while (this.#queue.size > 0) {
         this.#expire()
@@ -131,6 +139,7 @@ export class DynamicBatchScheduler implements Scheduler {
         }
         this.#send(scan, decision.count, decision.isSaturated)
       }
+      if (this.#queue.size === 0 && this.#growablePayload() === null) this.#judge?.end()
       this.#setTimer(earliest(wakeAt, this.#queue.nearestDeadline))
     } finally {
       this.#isAdvancing = false
@@ -153,11 +162,19 @@ export class DynamicBatchScheduler implements Scheduler {
     payload.remove(request)
     if (payload !== this.#current) return
     payload.isSaturated = false
+    this.#judge?.end()
     this.#forgetScan()
   }
 
+  /** What an instance took does not grow any more. */
+  #dropTaken(): void {
+    if (this.#current?.isTaken !== true) return
+    this.#current = null
+    if (this.#scan === null || this.#scan.base !== null) this.#judge?.end()
+  }
+
   #growablePayload(): Payload | null {
-    if (this.#current?.isTaken === true) this.#current = null
+    this.#dropTaken()
     return this.#current?.isSaturated === false ? this.#current : null
   }
 
@@ -176,6 +193,7 @@ export class DynamicBatchScheduler implements Scheduler {
         hasCandidate: false, candidateCount: 0, candidateSize: 0, isSaturated: false, isClosed: false,
       }
       this.#scan = scan
+      this.#judge?.resume(base?.requests ?? [])
     }
     const baseSize = base?.batchSize ?? 0
     while (!scan.isClosed) {
@@ -198,6 +216,12 @@ export class DynamicBatchScheduler implements Scheduler {
         }
       } else {
         scan.shapeKey = shapeKey
+      }
+      const isAdmitted = this.#judge?.admits(request) ?? true
+      if (!isAdmitted) {
+        scan.isClosed = true
+        scan.isSaturated = true
+        if (baseSize + scan.count > 0) break
       }
       this.#queue.markScanned(request)
       scan.oldestStart = Math.min(scan.oldestStart, request.queueStart)
@@ -223,6 +247,7 @@ export class DynamicBatchScheduler implements Scheduler {
     if (scan.base !== null && (scan.count === 0 || (scan.hasCandidate && !isOverdue))) {
       // Nothing suits the payload that still grows: close it, and start a new one.
       scan.base.isSaturated = true
+      this.#judge?.end()
       return { count: 0, isSaturated: true, wakeAt: null }
     }
     if (scan.isClosed || baseSize + scan.size >= this.#maxPreferred) return { count: scan.count, isSaturated: true, wakeAt: null }
@@ -245,6 +270,7 @@ export class DynamicBatchScheduler implements Scheduler {
     this.#forgetScan()
     this.#current = payload
     if (scan.base === null) this.#pool.offer(payload)
+    if (isSaturated || payload.isTaken || count < scan.count) this.#judge?.end()
   }
 
   #forgetScan(): void {

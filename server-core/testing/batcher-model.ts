@@ -12,12 +12,15 @@ export interface BatcherModelOptions {
   readonly delay: number
   readonly levels: QueueLevels
   readonly instanceCount: number
+  /** Of a batch; Infinity: none. A request alone may exceed it. */
+  readonly volumeLimit: number
 }
 
 export interface ModelledRequest {
   readonly id: string
   readonly size: number
   readonly shape: string
+  readonly volume: number
   readonly priority: bigint
   /** Nanoseconds; 0: none. */
   readonly timeout: number
@@ -182,11 +185,13 @@ export class BatcherModel {
     const largest = Math.max(0, ...preferred)
     const all = [...base, ...this.#queue]
     const sizeOf = (count: number) => all.slice(0, base.length + count).reduce((sum, request) => sum + request.size, 0)
-    const fits = (count: number) => base.length + count === 1 || (sizeOf(count) <= maximum && all[base.length + count - 1]?.shape === all[0]?.shape)
+    const isWithinVolume = (count: number) => all.slice(0, base.length + count).reduce((sum, request) => sum + request.volume, 0) <= this.#options.volumeLimit
+    const fits = (count: number) => base.length + count === 1
+      || (sizeOf(count) <= maximum && all[base.length + count - 1]?.shape === all[0]?.shape && isWithinVolume(count))
 
     let fitting = 0
     while (fitting < this.#queue.length && fits(fitting + 1)) fitting++
-    const isClosed = fitting < this.#queue.length
+    const isClosed = fitting < this.#queue.length || (base.length === 0 && !isWithinVolume(1))
     const counts = Array.from({ length: fitting }, (_unused, index) => index + 1)
     const exact = counts.findLast((count) => preferred.includes(sizeOf(count)))
     const before = [0, ...counts].find((count) => base.length + count > 0 && count < this.#queue.length && sizeOf(count + 1) > largest)
