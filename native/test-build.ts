@@ -15,6 +15,8 @@ export function buildDirectory(preset: string): string {
 
 /** Where the backends of the C++ tests lie, in a folder each, after `buildPreset('test', 'fixture_backends')`. */
 export const FIXTURE_BACKENDS = join(buildDirectory('test'), 'test/backends')
+/** A batching library: `volume.cc` among the fixtures. */
+export const VOLUME_LIBRARY = join(buildDirectory('test'), 'test/batching/volume.so')
 
 /** Configures and builds; what is up to date takes a second. Others wait for their turn. */
 export async function buildPreset(preset: string, target = 'all'): Promise<void> {

@@ -8,7 +8,7 @@ import { BUILD_MILLISECONDS, buildDirectory, buildPreset, runProgram } from './t
 
 const native = import.meta.dirname
 /** Without OnnxLibrary, which wants a process where ONNX Runtime was not found yet. */
-const GROUPS = ['Api', 'Bls', 'Containment', 'Kit', 'Lifecycle', 'Onnx', 'Request']
+const GROUPS = ['Api', 'Batching', 'Bls', 'Containment', 'Kit', 'Lifecycle', 'Onnx', 'Request']
 const FIXTURES = ['minimal', 'batching', 'decoupled', 'bls']
 
 /** Every function of the headers with the tier of real backends that need it. */

@@ -133,36 +133,37 @@ const std::vector<TritonHostParameter>& HostArguments::Parameters(napi_value lis
   return parameters;
 }
 
+TritonHostRequest HostArguments::Request(napi_value fields) {
+  TritonHostRequest request{};
+  request.token = Token(Element(fields, 0));
+  request.id = Text(Element(fields, 1));
+  const napi_value correlation = Element(fields, 2);
+  napi_valuetype type;
+  Require(napi_typeof(env_, correlation, &type), "a value");
+  if (type == napi_string) {
+    request.correlation_string = Text(correlation);
+  } else {
+    bool is_lossless = false;
+    Require(napi_get_value_bigint_uint64(env_, correlation, &request.correlation_id, &is_lossless), "a bigint or a string");
+  }
+  request.flags = Uint32(Element(fields, 3));
+  request.timeout_us = static_cast<std::uint64_t>(Number(Element(fields, 4)));
+  const auto& inputs = Tensors(Element(fields, 5));
+  request.inputs = inputs.data();
+  request.input_count = static_cast<std::uint32_t>(inputs.size());
+  const auto& outputs = Texts(Element(fields, 6));
+  request.outputs = outputs.data();
+  request.output_count = static_cast<std::uint32_t>(outputs.size());
+  const auto& parameters = Parameters(Element(fields, 7));
+  request.parameters = parameters.data();
+  request.parameter_count = static_cast<std::uint32_t>(parameters.size());
+  return request;
+}
+
 const std::vector<TritonHostRequest>& HostArguments::Requests(napi_value list) {
   const std::uint32_t length = Length(list);
   requests_.reserve(length);
-  for (std::uint32_t index = 0; index < length; ++index) {
-    const napi_value fields = Element(list, index);
-    TritonHostRequest request{};
-    request.token = Token(Element(fields, 0));
-    request.id = Text(Element(fields, 1));
-    const napi_value correlation = Element(fields, 2);
-    napi_valuetype type;
-    Require(napi_typeof(env_, correlation, &type), "a value");
-    if (type == napi_string) {
-      request.correlation_string = Text(correlation);
-    } else {
-      bool is_lossless = false;
-      Require(napi_get_value_bigint_uint64(env_, correlation, &request.correlation_id, &is_lossless), "a bigint or a string");
-    }
-    request.flags = Uint32(Element(fields, 3));
-    request.timeout_us = static_cast<std::uint64_t>(Number(Element(fields, 4)));
-    const auto& inputs = Tensors(Element(fields, 5));
-    request.inputs = inputs.data();
-    request.input_count = static_cast<std::uint32_t>(inputs.size());
-    const auto& outputs = Texts(Element(fields, 6));
-    request.outputs = outputs.data();
-    request.output_count = static_cast<std::uint32_t>(outputs.size());
-    const auto& parameters = Parameters(Element(fields, 7));
-    request.parameters = parameters.data();
-    request.parameter_count = static_cast<std::uint32_t>(parameters.size());
-    requests_.push_back(request);
-  }
+  for (std::uint32_t index = 0; index < length; ++index) requests_.push_back(Request(Element(list, index)));
   return requests_;
 }
 

@@ -22,7 +22,8 @@ class HostArguments {
   HostArguments(const HostArguments&) = delete;
   HostArguments& operator=(const HostArguments&) = delete;
 
-  // Requests of a batch: each [token, id, correlation id (bigint or string), flags, timeout in us, inputs, names of outputs, parameters].
+  // [token, id, correlation id (bigint or string), flags, timeout in us, inputs, names of outputs, parameters]
+  TritonHostRequest Request(napi_value fields);
   const std::vector<TritonHostRequest>& Requests(napi_value list);
   // [name, TRITONSERVER_DataType, shape, Uint8Array or an array of them, ...]: four elements a tensor.
   const std::vector<TritonHostTensor>& Tensors(napi_value list);

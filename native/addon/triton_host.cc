@@ -18,10 +18,12 @@ constexpr int kGroupsPerTurn = 4;
 // How long the end of a JavaScript environment waits for backends that nobody ended before.
 constexpr std::uint32_t kEnvironmentEndMilliseconds = 2'000;
 
-// What the thread that deletes the host has to tell.
+// What the thread that closes the host has to tell.
 struct Closed {
   TRITONSERVER_Error* error;
 };
+
+bool IsReport(const TritonHostEvent& event) { return event.kind == TRITONHOST_EVENT_LOG || event.kind == TRITONHOST_EVENT_VIOLATION; }
 
 }  // namespace
 
@@ -34,6 +36,10 @@ class TritonHostObject : public Napi::ObjectWrap<TritonHostObject> {
       InstanceMethod<&TritonHostObject::AddInstance>("addInstance"),
       InstanceMethod<&TritonHostObject::RemoveInstance>("removeInstance"),
       InstanceMethod<&TritonHostObject::CheckInstance>("checkInstance"),
+      InstanceMethod<&TritonHostObject::OpenBatcher>("openBatcher"),
+      InstanceMethod<&TritonHostObject::BeginBatch>("beginBatch"),
+      InstanceMethod<&TritonHostObject::IncludeRequest>("includeRequest"),
+      InstanceMethod<&TritonHostObject::EndBatch>("endBatch"),
       InstanceMethod<&TritonHostObject::Submit>("submit"),
       InstanceMethod<&TritonHostObject::Cancel>("cancel"),
       InstanceMethod<&TritonHostObject::Respond>("respond"),
@@ -79,7 +85,7 @@ class TritonHostObject : public Napi::ObjectWrap<TritonHostObject> {
       return;
     }
     if (closed != nullptr) {
-      self->FinishClose(closed->error);
+      self->FinishClose(callback, closed->error);
     } else if (!self->is_closing_) {
       self->Drain(env, callback);
     }
@@ -168,6 +174,37 @@ class TritonHostObject : public Napi::ObjectWrap<TritonHostObject> {
   void RemoveInstance(const Napi::CallbackInfo& info) { ThrowIfFailed(info.Env(), tritonhost_remove_instance(host_, Token(info))); }
   void CheckInstance(const Napi::CallbackInfo& info) { ThrowIfFailed(info.Env(), tritonhost_check_instance(host_, Token(info))); }
 
+  // openBatcher(model, library | null)
+  void OpenBatcher(const Napi::CallbackInfo& info) {
+    Open(info);
+    HostArguments arguments(info.Env());
+    ThrowIfFailed(info.Env(), tritonhost_open_batcher(host_, arguments.Token(info[0]), arguments.OptionalText(info[1])));
+  }
+
+  // beginBatch(model, batch)
+  void BeginBatch(const Napi::CallbackInfo& info) {
+    Open(info);
+    const HostArguments arguments(info.Env());
+    ThrowIfFailed(info.Env(), tritonhost_begin_batch(host_, arguments.Token(info[0]), arguments.Token(info[1])));
+  }
+
+  // includeRequest(model, batch, request): boolean; the data of its inputs must not be changed or let go before endBatch
+  Napi::Value IncludeRequest(const Napi::CallbackInfo& info) {
+    Open(info);
+    HostArguments arguments(info.Env());
+    const TritonHostRequest request = arguments.Request(info[2]);
+    bool included = false;
+    ThrowIfFailed(info.Env(), tritonhost_include_request(host_, arguments.Token(info[0]), arguments.Token(info[1]), &request, &included));
+    return Napi::Boolean::New(info.Env(), included);
+  }
+
+  // endBatch(model, batch)
+  void EndBatch(const Napi::CallbackInfo& info) {
+    Open(info);
+    const HostArguments arguments(info.Env());
+    ThrowIfFailed(info.Env(), tritonhost_end_batch(host_, arguments.Token(info[0]), arguments.Token(info[1])));
+  }
+
   // submit(instance, batch, requests); the data of the inputs must not be changed or let go before REQUEST_RELEASED
   void Submit(const Napi::CallbackInfo& info) {
     Open(info);
@@ -240,7 +277,7 @@ class TritonHostObject : public Napi::ObjectWrap<TritonHostObject> {
     is_closing_ = true;
     deferred_ = std::make_unique<Napi::Promise::Deferred>(info.Env());
     closing_ = std::thread([this, timeout] {
-      auto* const closed = new Closed{tritonhost_delete(host_, timeout)};
+      auto* const closed = new Closed{tritonhost_close(host_, timeout)};
       // Refused only where the environment ends, which waits for this thread and needs no answer.
       if (napi_call_threadsafe_function(wake_up_, closed, napi_tsfn_blocking) != napi_ok) {
         TRITONSERVER_ErrorDelete(closed->error);
@@ -250,10 +287,13 @@ class TritonHostObject : public Napi::ObjectWrap<TritonHostObject> {
     return deferred_->Promise();
   }
 
-  void FinishClose(TRITONSERVER_Error* error) {
+  void FinishClose(napi_value callback, TRITONSERVER_Error* error) {
     const Napi::Env env = Env();
     const Napi::HandleScope scope(env);
     closing_.join();
+    DeliverReports(env, callback);
+    // One that could not be closed stays in memory: backends still use it.
+    if (error == nullptr) TRITONSERVER_ErrorDelete(tritonhost_delete(host_, 0));
     host_ = nullptr;
     napi_remove_env_cleanup_hook(env, &TritonHostObject::EnvironmentEnds, this);
     napi_release_threadsafe_function(wake_up_, napi_tsfn_release);
@@ -268,6 +308,28 @@ class TritonHostObject : public Napi::ObjectWrap<TritonHostObject> {
       }
     }
     Unref();
+  }
+
+  // What backends said until the very end. All else has nobody left who waits for it.
+  void DeliverReports(napi_env env, napi_value callback) {
+    TritonHostEvent* events[kEventsPerGroup];
+    for (std::size_t count = 0; (count = tritonhost_drain(host_, events, kEventsPerGroup)) > 0;) {
+      const Napi::HandleScope scope(env);
+      napi_value list = nullptr;
+      bool is_whole = napi_create_array(env, &list) == napi_ok;
+      std::uint32_t length = 0;
+      for (std::size_t index = 0; index < count; ++index) {
+        try {
+          if (is_whole && IsReport(*events[index])) is_whole = napi_set_element(env, list, length++, ToJavaScript(env, *events[index], &copies_)) == napi_ok;
+        } catch (const NoJavaScript&) {
+          is_whole = false;
+        }
+        tritonhost_event_free(events[index]);
+      }
+      napi_value undefined = nullptr;
+      if (!is_whole || napi_get_undefined(env, &undefined) != napi_ok) return;
+      if (length > 0 && napi_call_function(env, undefined, callback, 1, &list, nullptr) != napi_ok) return;
+    }
   }
 
   // A worker that is terminated, or process.exit: what the backends still hold must not outlive the memory that it lies in.

@@ -2,7 +2,7 @@
 import { copyFile, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { BUILD_MILLISECONDS, buildPreset, FIXTURE_BACKENDS } from '../../native/test-build.ts'
+import { BUILD_MILLISECONDS, buildPreset, FIXTURE_BACKENDS, VOLUME_LIBRARY } from '../../native/test-build.ts'
 import type { InferenceRequest, Tensor } from '../contract/inference.ts'
 import type { InferenceResult } from '../inference-server.ts'
 import type { ServerOptions } from '../options.ts'
@@ -15,6 +15,8 @@ beforeAll(() => buildPreset('test', 'fixture_backends'), BUILD_MILLISECONDS)
 
 const tensors = (input: string, output: string) => `input { name: "${input}" data_type: TYPE_INT32 dims: [ -1 ] } output { name: "${output}" data_type: TYPE_INT32 dims: [ -1 ] }`
 const group = 'instance_group { count: 1 kind: KIND_CPU }'
+
+const parameter = (key: string, value: string) => `parameters { key: "${key}" value { string_value: "${value}" } }`
 
 const CONFIGS = {
   minimal: `backend: "minimal" ${tensors('X', 'X')} ${group}`,
@@ -71,15 +73,56 @@ describe('a backend library', () => {
       `{"cmdline":{"auto-complete-config":"true","backend-directory":"${FIXTURE_BACKENDS}","min-compute-capability":"6.000000","default-max-batch-size":"4","all":"1","own":"2"}}`)
   })
 
-  it('unloads and loads again', async () => {
-    await using test = await serve({ minimal: CONFIGS.minimal })
+  it('unloads and loads again; what it says at the very end of the server is in the log', async () => {
+    const test = await serve({ minimal: CONFIGS.minimal })
     await test.server.unloadModel('minimal')
     await expect.poll(() => test.logged('finalize model').length).toBe(1)
     await test.server.loadModel('minimal')
     expect(numbersOf(await test.infer('minimal', [int32('X', [7], [1, 1])]), 'X')).toEqual([7])
+    await test[Symbol.asyncDispose]()
+    expect(test.logged('finalize minimal')).toMatchObject([{ level: 'info', source: 'native-backend' }])
   })
 })
 
+describe('a batching library', () => {
+  const limited = (limit: number) => `${CONFIGS.batching} ${parameter('max_volume', String(limit))}`
+  const given = `${limited(4)} ${parameter('TRITON_BATCH_STRATEGY_PATH', VOLUME_LIBRARY)}`
+  type Served = Awaited<ReturnType<typeof serve>>
+  /** What runs together, by the numbers of the requests. */
+  const inferAll = (test: Served, more: Partial<InferenceRequest> = {}) => Promise.all(
+    [1, 2, 3, 4].map(async (number) => numbersOf(await test.infer('batching', [int32('X', [number, 10 * number], [1, 2])], { id: `r${number}`, ...more }), 'Y')[0]),
+  )
+
+  it('that the config names says which requests run together', async () => {
+    await using test = await serve({ batching: given })
+    expect(await inferAll(test)).toEqual([2, 4, 6, 8])
+    expect(test.server.modelStatistics('batching', '')[0]).toMatchObject({ execution_count: 2, batch_stats: [{ batch_size: 2, compute_infer: { count: 2 } }] })
+    expect(test.logged('batch of 4 from ').map(({ message }) => message)).toEqual(['batch of 4 from r1', 'batch of 4 from r3'])
+    await test.server.unloadModel('batching')
+    await expect.poll(() => test.logged('finalize batcher').length).toBe(1)
+  })
+
+  it('is found in the folder of the model, and keeps nothing from running that it fails at', async () => {
+    await using repository = await TemporaryRepository.create({ 'batching/config.pbtxt': limited(100), 'batching/1/x': '' })
+    await copyFile(VOLUME_LIBRARY, join(repository.path, 'batching/batchstrategy.so'))
+    await using test = createTestServer([repository.path], { backendDirectory: FIXTURE_BACKENDS })
+    await test.server.start()
+    await test.server.loadModel('batching')
+    const infer = (number: number) => test.server.infer(requestOf('batching', [int32('X', [number, 0], [1, 2])], { parameters: { batch: 'throw' } }))
+    const answers = await Promise.all([1, 2, 3].map(infer))
+    expect(answers.map((answer) => numbersOf(answer, 'Y')[0])).toEqual([2, 4, 6])
+    expect(test.server.modelStatistics('batching', '')[0]).toMatchObject({ execution_count: 3, batch_stats: [{ batch_size: 1 }] })
+    const failures = test.logs.recent(1000).filter(({ message }) => message.startsWith('a batching library failed'))
+    expect(failures).toMatchObject([{ level: 'error', source: 'backend-batching' }])
+    expect(failures[0]?.fields['error']).toContain("batchstrategy.so' threw an exception out of TRITONBACKEND_ModelBatchIncludeRequest: out of order")
+  })
+
+  it('of a model that cannot have one is warned of', async () => {
+    const wanted = parameter('TRITON_BATCH_STRATEGY_PATH', VOLUME_LIBRARY)
+    await using test = await serve({ plain: `backend: "identity" max_batch_size: 4 ${tensors('X', 'X')} dynamic_batching {} ${wanted}` })
+    expect(test.logged("model 'plain' has the parameter TRITON_BATCH_STRATEGY_PATH to no effect")).toMatchObject([{ level: 'warning' }])
+  })
+})
 
 describe('requests to a backend library', () => {
   it('come as one batch, gathered from several buffers, and its own metrics are on the page', async () => {
@@ -242,6 +285,8 @@ describe('a library that cannot serve', () => {
     expect((await load(configOf('without_execute'))).message).toContain("unable to find required entrypoint 'TRITONBACKEND_ModelInstanceExecute' in shared library: ")
     expect((await load(configOf('unresolved'))).message).toContain('unable to load shared library: ')
     expect((await load(configOf('minimal', 'runtime: "../x.so"'))).message).toContain('check model config runtime field')
+    expect((await load(configOf('batching', `max_batch_size: 4 dynamic_batching {} ${parameter('TRITON_BATCH_STRATEGY_PATH', '/nowhere/volume.so')}`))).message)
+      .toContain("batching library '/nowhere/volume.so' of model 'm' is not there: parameter TRITON_BATCH_STRATEGY_PATH must be the path of a file on the server")
   })
 
   it('is taken from the folder of the model, under the name that the config gives, before all others', async () => {

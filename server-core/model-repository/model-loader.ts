@@ -1,3 +1,4 @@
+import { BATCH_STRATEGY_PATH, type BackendModel } from '../backends/backend.ts'
 import type { BackendRegistry } from '../backends/backend-registry.ts'
 import type { Clock } from '../clock.ts'
 import type { ModelConfig } from '../contract/model-config.ts'
@@ -114,6 +115,7 @@ export class ModelLoader {
       const completed = normalizeModelConfig(backendModel.config)
       validateModelConfig(completed, { checkInputsAndOutputs: true })
       checkExecutable(completed)
+      this.#warnOfIdleBatchStrategy(completed, backendModel)
       const statistics = new ModelStatistics(directory.name, String(version.version), completed.metric_tags)
       model = new Model({
         version: String(version.version), config: completed, backendModel, findMember: null, statistics, clock,
@@ -144,6 +146,14 @@ export class ModelLoader {
   async updateInstances(model: Model, config: ModelConfig, steps: InstanceSteps): Promise<void> {
     const { instance_group } = normalizeInstanceGroups(config, { gpuCount: 0 })
     await model.updateInstances(instance_group, config.version_policy, steps)
+  }
+
+  /** Backends that are no libraries have nothing that a batching library could be told of. */
+  #warnOfIdleBatchStrategy(config: ModelConfig, { batchStrategy }: BackendModel): void {
+    if (!Object.hasOwn(config.parameters, BATCH_STRATEGY_PATH) || batchStrategy) return
+    this.#options.logs.logger('model-lifecycle').warning(
+      `model '${config.name}' has the parameter ${BATCH_STRATEGY_PATH} to no effect: it takes dynamic_batching and a backend that is a library`, { backend: config.backend },
+    )
   }
 
   /** Both the server and the model must want the cache; Triton says nothing where only the model does. */

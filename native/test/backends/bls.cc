@@ -1,5 +1,6 @@
 // Business logic scripting: answers a request with what another model answers. The parameter "do" says how: "infer" passes the input X on to model "target" and
-// the output Y back; "cancel" cancels its request first; "ready", "load", "unload", "unload_all" and "transaction" ask the server.
+// the output Y back; "cancel" cancels its request first; "ready", "load", "unload", "unload_all" and "transaction" ask the server. With the
+// parameter "trace" it traces the request it sends, and says what it heard.
 #include <condition_variable>
 #include <cstdlib>
 #include <mutex>
@@ -16,6 +17,8 @@ struct Call {
   std::condition_variable changed;
   bool is_released = false;
   bool is_final = false;
+  bool is_traced = false;
+  std::string activities;
   int buffers = 0;
   std::vector<std::int32_t> numbers;
   std::string parameters;
@@ -95,6 +98,26 @@ void Released(TRITONSERVER_InferenceRequest*, const std::uint32_t, void* userp) 
   call->changed.notify_all();
 }
 
+void Heard(TRITONSERVER_InferenceTrace* trace, TRITONSERVER_InferenceTraceActivity activity, std::uint64_t timestamp_ns, void* userp) {
+  const char *model = nullptr, *id = nullptr;
+  std::int64_t version = 0;
+  Must(TRITONSERVER_InferenceTraceModelName(trace, &model));
+  Must(TRITONSERVER_InferenceTraceModelVersion(trace, &version));
+  Must(TRITONSERVER_InferenceTraceRequestId(trace, &id));
+  auto* const call = static_cast<Call*>(userp);
+  const std::lock_guard lock(call->mutex);
+  call->activities += std::string(TRITONSERVER_InferenceTraceActivityString(activity)) + (timestamp_ns == 0 ? " at no time" : "") + " of " + id + " to " + model + " " +
+                      std::to_string(version) + ";";
+}
+
+void EndTrace(TRITONSERVER_InferenceTrace* trace, void* userp) {
+  Must(TRITONSERVER_InferenceTraceDelete(trace));
+  auto* const call = static_cast<Call*>(userp);
+  const std::lock_guard lock(call->mutex);
+  call->is_traced = false;
+  call->changed.notify_all();
+}
+
 void Infer(TRITONSERVER_Server* server, TRITONBACKEND_Request* request, const std::string& target, bool cancels, Call* call) {
   TRITONSERVER_ResponseAllocator* allocator = nullptr;
   Must(TRITONSERVER_ResponseAllocatorNew(&allocator, Allocate, Free, nullptr));
@@ -123,11 +146,15 @@ void Infer(TRITONSERVER_Server* server, TRITONBACKEND_Request* request, const st
   Must(TRITONBACKEND_RequestTrace(request, &trace));
   TRITONSERVER_InferenceTrace* child = nullptr;
   if (trace != nullptr) Must(TRITONSERVER_InferenceTraceSpawnChildTrace(trace, &child));
+  if (!Parameter(request, "trace").empty()) {
+    call->is_traced = true;
+    Must(TRITONSERVER_InferenceTraceNew(&child, TRITONSERVER_TRACE_LEVEL_TIMESTAMPS, 0, Heard, EndTrace, call));
+  }
   Must(TRITONSERVER_ServerInferAsync(server, sent, child));
   if (cancels) Must(TRITONSERVER_InferenceRequestCancel(sent));
   {
     std::unique_lock lock(call->mutex);
-    call->changed.wait(lock, [&] { return call->is_final && call->is_released; });
+    call->changed.wait(lock, [&] { return call->is_final && call->is_released && !call->is_traced; });
   }
   Must(TRITONSERVER_InferenceRequestDelete(sent));
   Must(TRITONSERVER_ResponseAllocatorDelete(allocator));
@@ -140,7 +167,7 @@ std::string Do(TRITONSERVER_Server* server, TRITONBACKEND_Request* request, Call
     Infer(server, request, target, what == "cancel", call);
     if (!call->error.empty()) throw std::runtime_error(call->error);
     if (call->buffers != 0) throw std::runtime_error("buffers of the response were not released");
-    return call->parameters;
+    return call->parameters + call->activities;
   }
   if (what == "ready") {
     bool is_ready = false;

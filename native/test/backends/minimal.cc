@@ -170,6 +170,7 @@ TRITONSERVER_Error* TRITONBACKEND_Finalize(TRITONBACKEND_Backend* backend) {
   return EntryPoint([&] {
     void* state = nullptr;
     Must(TRITONBACKEND_BackendState(backend, &state));
+    Log(TRITONSERVER_LOG_INFO, "finalize " + static_cast<BackendState*>(state)->name);
     delete static_cast<BackendState*>(state);
   });
 }

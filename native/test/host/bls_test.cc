@@ -99,6 +99,19 @@ TEST(Bls, sends_a_request_and_gets_the_answer) {
   EXPECT_EQ(Text(*response, "said"), "mood=fine;");
 }
 
+TEST(Bls, traces_a_request_of_its_own) {
+  Rig rig;
+  rig.Serve(1, "bls");
+  Request request = Ask("infer", "target");
+  request.Input("X", {{1}}).Text("trace", "own");
+  rig.Submit(1, 1, {&request});
+  const EventPtr infer = rig.WaitText(TRITONHOST_EVENT_INFER, "from bls");
+  const TritonHostReply reply = Reply();
+  Must(tritonhost_respond(rig.host(), infer->token, &reply, TRITONSERVER_RESPONSE_COMPLETE_FINAL));
+  Must(tritonhost_release_infer(rig.host(), infer->token));
+  EXPECT_EQ(Text(*rig.Wait(TRITONHOST_EVENT_RESPONSE, 1), "said"), "REQUEST_START of from bls to target -1;REQUEST_END of from bls to target 1;");
+}
+
 TEST(Bls, gets_several_responses_of_a_decoupled_model_and_the_flags_alone) {
   Rig rig;
   rig.Serve(1, "bls");

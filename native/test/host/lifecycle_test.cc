@@ -239,6 +239,15 @@ TEST(Lifecycle, loads_and_unloads_many_at_once_and_again) {
   }
 }
 
+TEST(Lifecycle, tells_what_backends_log_until_the_very_end) {
+  Rig rig;
+  rig.Serve(1, "minimal");
+  Must(tritonhost_close(rig.host(), 20'000));
+  rig.WaitText(TRITONHOST_EVENT_LOG, "finalize model");
+  rig.WaitText(TRITONHOST_EVENT_LOG, "finalize minimal");
+  Must(tritonhost_close(rig.host(), 0));
+}
+
 TEST(Lifecycle, ends_with_everything_still_loaded) {
   Rig rig;
   rig.Serve(1, "minimal");

@@ -6,18 +6,21 @@
 #include <filesystem>
 
 npu_console::triton::ErrorPtr TRITONBACKEND_Backend::Call(const char* entry_point, const std::function<TRITONSERVER_Error*()>& call) const {
-  using npu_console::triton::ErrorPtr;
-  using npu_console::triton::MakeError;
-  try {
-    return ErrorPtr(call());
-  } catch (const std::exception& exception) {
-    return ErrorPtr(MakeError(TRITONSERVER_ERROR_INTERNAL, "backend '" + name + "' threw an exception out of " + entry_point + ": " + exception.what()));
-  } catch (...) {
-    return ErrorPtr(MakeError(TRITONSERVER_ERROR_INTERNAL, "backend '" + name + "' threw an exception out of " + entry_point + " that is no std::exception"));
-  }
+  return npu_console::triton::CallEntryPoint("backend '" + name + "'", entry_point, call);
 }
 
 namespace npu_console::triton {
+
+ErrorPtr CallEntryPoint(const std::string& who, const char* entry_point, const std::function<TRITONSERVER_Error*()>& call) {
+  try {
+    return ErrorPtr(call());
+  } catch (const std::exception& exception) {
+    return ErrorPtr(MakeError(TRITONSERVER_ERROR_INTERNAL, who + " threw an exception out of " + entry_point + ": " + exception.what()));
+  } catch (...) {
+    return ErrorPtr(MakeError(TRITONSERVER_ERROR_INTERNAL, who + " threw an exception out of " + entry_point + " that is no std::exception"));
+  }
+}
+
 namespace {
 
 template <class Function>

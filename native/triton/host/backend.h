@@ -53,11 +53,14 @@ struct TRITONBACKEND_Backend {
     const char* (*instance_report)(TRITONBACKEND_ModelInstance*);
   } entry{};
 
-  // Runs an entry point. Whatever it throws becomes an error that names backend and entry point.
+  // CallEntryPoint for one of this backend.
   npu_console::triton::ErrorPtr Call(const char* entry_point, const std::function<TRITONSERVER_Error*()>& call) const;
 };
 
 namespace npu_console::triton {
+
+// Calls into a library. Whatever it throws becomes an error that names the library, as `who` says it, and the entry point.
+ErrorPtr CallEntryPoint(const std::string& who, const char* entry_point, const std::function<TRITONSERVER_Error*()>& call);
 
 class BackendLibraries {
  public:

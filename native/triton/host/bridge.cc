@@ -86,6 +86,9 @@ ErrorPtr AllocateOutputs(TRITONSERVER_InferenceResponse* response, void* userp, 
 Bridge::Bridge(EventQueuePtr events) : events_(std::move(events)) {}
 
 Bridge::Answer Bridge::Ask(EventPtr event) {
+  if (OnEmbedderThread::IsCurrent()) {
+    return {ErrorPtr(MakeError(TRITONSERVER_ERROR_UNSUPPORTED, "the server cannot be asked from here: this is the thread that would answer")), 0, {}};
+  }
   const auto question = std::make_shared<Question>();
   std::unique_lock lock(mutex_);
   if (is_closed_) return {Closing(), 0, {}};
@@ -133,6 +136,7 @@ TRITONSERVER_Error* Bridge::Infer(ModelBridge* model, TRITONSERVER_InferenceRequ
   if (trace != nullptr) {
     event->trace_id = trace->id;
     event->parent_trace_id = trace->parent_id;
+    BeginTrace(trace, request->model_name, request->model_version, request->id);
   }
   const std::lock_guard lock(mutex_);
   if (is_closed_) return Closing().release();
@@ -192,6 +196,7 @@ void Bridge::Deliver(
   if (content != nullptr) {
     response = new TRITONSERVER_InferenceResponse(std::move(*content));
     response->allocator = inference.allocator;
+    if (inference.trace != nullptr) inference.trace->model_version = response->model_version;
     try {
       if (ErrorPtr error = AllocateOutputs(response, inference.allocator_userp, tensors)) response->error = std::move(error);
     } catch (const std::exception& exception) {
@@ -222,10 +227,8 @@ void Bridge::EndIfOver(std::unordered_map<std::uint64_t, std::shared_ptr<Inferen
   const std::shared_ptr<Inference> over = inference->second;
   inferences_.erase(inference);
   // Behind its callbacks, in the same thread.
-  over->model->Post([over] {
-    if (over->trace != nullptr) EndTrace(over->trace);
-    over->model->CountInference(-1);
-  });
+  if (over->trace != nullptr) over->model->Post([over] { EndTrace(over->trace); });
+  over->model->Post([over] { over->model->CountInference(-1); });
 }
 
 void Bridge::Close() {
@@ -248,9 +251,9 @@ void Bridge::Close() {
         inference->request->token = 0;
         inference->request->release_fn(inference->request, TRITONSERVER_REQUEST_RELEASE_ALL, inference->request->release_userp);
       }
-      if (inference->trace != nullptr) EndTrace(inference->trace);
-      inference->model->CountInference(-1);
     });
+    if (inference->trace != nullptr) inference->model->Post([inference = inference] { EndTrace(inference->trace); });
+    inference->model->Post([inference = inference] { inference->model->CountInference(-1); });
   }
   inferences_.clear();
 }

@@ -7,6 +7,7 @@ namespace {
 
 thread_local std::weak_ptr<EventQueue> current_queue;
 thread_local std::uint64_t current_model = 0;
+thread_local bool is_embedder_thread = false;
 
 }  // namespace
 
@@ -109,10 +110,8 @@ std::size_t EventQueue::Drain(TritonHostEvent** events, std::size_t capacity) {
 }
 
 void EventQueue::Close() {
-  std::deque<EventPtr> dropped;
   const std::lock_guard lock(mutex_);
   is_closed_ = true;
-  dropped.swap(events_);
 }
 
 void EventQueue::Log(TRITONSERVER_LogLevel level, const char* file, int line, std::string message) {
@@ -156,6 +155,20 @@ void SetCurrentEventQueue(const EventQueuePtr& queue, std::uint64_t model) {
   current_queue = queue;
   current_model = model;
 }
+
+OnEmbedderThread::OnEmbedderThread(const EventQueuePtr& queue, std::uint64_t model)
+    : queue_before_(current_queue), model_before_(current_model), was_current_(is_embedder_thread) {
+  SetCurrentEventQueue(queue, model);
+  is_embedder_thread = true;
+}
+
+OnEmbedderThread::~OnEmbedderThread() {
+  current_queue = queue_before_;
+  current_model = model_before_;
+  is_embedder_thread = was_current_;
+}
+
+bool OnEmbedderThread::IsCurrent() { return is_embedder_thread; }
 
 void RegisterEventQueue(const EventQueuePtr& queue) {
   Registry& registry = TheRegistry();

@@ -58,7 +58,7 @@ class EventQueue {
   void Push(EventPtr event);
   std::size_t Drain(TritonHostEvent** events, std::size_t capacity);
 
-  // Nobody drains any more: what is pushed from now on is dropped, notify is not called again.
+  // What is pushed from now on is dropped, notify is not called again; what is there can still be drained.
   void Close();
 
   bool LogsLevel(TRITONSERVER_LogLevel level) const { return (log_levels_.load(std::memory_order_relaxed) >> level & 1U) != 0; }
@@ -82,5 +82,22 @@ EventQueuePtr CurrentEventQueue();
 // For all that the calling thread does from now on, which is for the model of that token; 0: for none.
 void SetCurrentEventQueue(const EventQueuePtr& queue, std::uint64_t model);
 void RegisterEventQueue(const EventQueuePtr& queue);
+
+// While it lives, code of a backend runs on the embedder's own thread: what it logs is the model's, and it may not ask the embedder anything, since that is the
+// thread which would answer.
+class OnEmbedderThread {
+ public:
+  OnEmbedderThread(const EventQueuePtr& queue, std::uint64_t model);
+  ~OnEmbedderThread();
+  OnEmbedderThread(const OnEmbedderThread&) = delete;
+  OnEmbedderThread& operator=(const OnEmbedderThread&) = delete;
+
+  static bool IsCurrent();
+
+ private:
+  const std::weak_ptr<EventQueue> queue_before_;
+  const std::uint64_t model_before_;
+  const bool was_current_;
+};
 
 }  // namespace npu_console::triton

@@ -53,6 +53,7 @@ struct TritonHost {
   std::mutex mutex;
   std::condition_variable changed;
   bool is_closing = false;
+  bool is_closed = false;
   std::map<std::uint64_t, ModelEntry> models;
   std::map<std::uint64_t, InstanceEntry> instances;
   // Of instances that ended while the backend still held pointers into them.
@@ -157,8 +158,9 @@ TRITONSERVER_Error* tritonhost_new(const TritonHostOptions* options, TritonHost*
   return nullptr;
 }
 
-TRITONSERVER_Error* tritonhost_delete(TritonHost* host, uint32_t timeout_ms) {
+TRITONSERVER_Error* tritonhost_close(TritonHost* host, uint32_t timeout_ms) {
   TRITONHOST_REQUIRE(host);
+  if (host->is_closed) return nullptr;
   host->bridge.Close();
   {
     std::unique_lock lock(host->mutex);
@@ -178,9 +180,18 @@ TRITONSERVER_Error* tritonhost_delete(TritonHost* host, uint32_t timeout_ms) {
     }
   }
   host->reaper.Join();
-  // TRITONBACKEND_Finalize on the calling thread may log: the queue takes it, and drops it with itself.
-  host->libraries.CloseAll();
+  {
+    // TRITONBACKEND_Finalize on the calling thread may log.
+    const OnEmbedderThread scope(host->events, 0);
+    host->libraries.CloseAll();
+  }
   host->events->Close();
+  host->is_closed = true;
+  return nullptr;
+}
+
+TRITONSERVER_Error* tritonhost_delete(TritonHost* host, uint32_t timeout_ms) {
+  if (TRITONSERVER_Error* error = tritonhost_close(host, timeout_ms)) return error;
   delete host;
   return nullptr;
 }
@@ -336,6 +347,48 @@ TRITONSERVER_Error* tritonhost_cancel(TritonHost* host, uint64_t instance, uint6
   if (found == host->instances.end() || found->second.instance == nullptr) return NoSuch("instance", instance);
   found->second.instance->Cancel(request);
   return nullptr;
+}
+
+namespace {
+
+TRITONSERVER_Error* FindBatcher(TritonHost* host, std::uint64_t model, std::shared_ptr<Batcher>* batcher) {
+  TRITONHOST_REQUIRE(host);
+  const std::lock_guard lock(host->mutex);
+  const auto found = host->models.find(model);
+  if (found != host->models.end() && found->second.model != nullptr) *batcher = found->second.model->batcher();
+  return *batcher == nullptr ? NoSuch("model with a batching library", model) : nullptr;
+}
+
+}  // namespace
+
+TRITONSERVER_Error* tritonhost_open_batcher(TritonHost* host, uint64_t model, const char* library) {
+  TRITONHOST_REQUIRE(host);
+  const std::lock_guard lock(host->mutex);
+  HOST_REQUIRE_OPEN(host);
+  const auto found = host->models.find(model);
+  if (found == host->models.end() || !found->second.is_initialized || found->second.is_unloading) return NoSuch("initialized model", model);
+  found->second.model->OpenBatcher(TextOr(library, ""));
+  return nullptr;
+}
+
+TRITONSERVER_Error* tritonhost_begin_batch(TritonHost* host, uint64_t model, uint64_t batch) {
+  std::shared_ptr<Batcher> batcher;
+  if (TRITONSERVER_Error* error = FindBatcher(host, model, &batcher)) return error;
+  return batcher->Begin(batch).release();
+}
+
+TRITONSERVER_Error* tritonhost_include_request(TritonHost* host, uint64_t model, uint64_t batch, const TritonHostRequest* request, bool* included) {
+  TRITONHOST_REQUIRE(request);
+  TRITONHOST_REQUIRE(included);
+  std::shared_ptr<Batcher> batcher;
+  if (TRITONSERVER_Error* error = FindBatcher(host, model, &batcher)) return error;
+  return batcher->Include(batch, *request, included).release();
+}
+
+TRITONSERVER_Error* tritonhost_end_batch(TritonHost* host, uint64_t model, uint64_t batch) {
+  std::shared_ptr<Batcher> batcher;
+  if (TRITONSERVER_Error* error = FindBatcher(host, model, &batcher)) return error;
+  return batcher->End(batch).release();
 }
 
 TRITONSERVER_Error* tritonhost_respond(TritonHost* host, uint64_t infer, const TritonHostReply* reply, uint32_t flags) {

@@ -4,7 +4,7 @@
  * How it works. Calls return at once: what was asked is done by threads of the host (one per model for its life cycle, one per model instance, one per model
  * for the answers to requests that its backend sends), and what comes of it is an event. Events wait in one queue, in the order in which they happened. When
  * the queue stops being empty `notify` is called, once, on whatever thread that was; then call tritonhost_drain until it returns 0. Code of a backend never runs
- * on the thread that drains, so a backend may wait for the embedder (TRITONHOST_EVENT_QUESTION) without a deadlock.
+ * on the thread that drains, so a backend may wait for the embedder (TRITONHOST_EVENT_QUESTION) without a deadlock; batching libraries are the exception, below.
  *
  * Tokens are numbers the embedder chooses for models, instances, batches and requests; they come back in the events. One is free for re-use after the event
  * that ends it. Errors are returned as in tritonserver.h: NULL is success, anything else is deleted by the caller. Arguments are copied, except the data of
@@ -59,8 +59,11 @@ typedef struct TritonHostOptions {
 } TritonHostOptions;
 
 TRITONHOST_EXPORT TRITONSERVER_Error* tritonhost_new(const TritonHostOptions* options, TritonHost** host);
-/* Unloads what is loaded, waits for that at most so long, finalizes and closes the backends and frees the host with all events. UNAVAILABLE names the models
- * that did not end: then the host stays in memory, takes no new work and tells nothing more; its threads go on until the process exits or this is called again. */
+/* Unloads what is loaded, waits for that at most so long, then finalizes and closes the backends. From then on nothing comes and nobody is notified; what came can
+ * still be drained, and only drain and delete may be called. UNAVAILABLE names the models that did not end: their threads go on until the process exits or this is
+ * called again. */
+TRITONHOST_EXPORT TRITONSERVER_Error* tritonhost_close(TritonHost* host, uint32_t timeout_ms);
+/* Closes the host where it is not, and frees it with all events. With an error it stays in memory. */
 TRITONHOST_EXPORT TRITONSERVER_Error* tritonhost_delete(TritonHost* host, uint32_t timeout_ms);
 TRITONHOST_EXPORT void tritonhost_set_log_levels(TritonHost* host, uint32_t log_levels);
 /* The metrics that backends made, as Prometheus text, for all hosts of the process: the API has no server in it. Free with tritonhost_text_free. */
@@ -115,6 +118,10 @@ TRITONHOST_EXPORT TRITONSERVER_Error* tritonhost_remove_instance(TritonHost* hos
 /* Asks the backend. -> TRITONHOST_EVENT_INSTANCE_READINESS. */
 TRITONHOST_EXPORT TRITONSERVER_Error* tritonhost_check_instance(TritonHost* host, uint64_t instance);
 
+/* For a model that the embedder's scheduler batches; once. `library` is the path that its config gives; NULL: batchstrategy.so in the version's folder, the model's or
+ * the backend's, or the backend itself where it defines the functions of custom batching. -> TRITONHOST_EVENT_BATCHER_OPENED */
+TRITONHOST_EXPORT TRITONSERVER_Error* tritonhost_open_batcher(TritonHost* host, uint64_t model, const char* library);
+
 /* ---- Requests to a model ---- */
 
 typedef struct TritonHostRequest {
@@ -139,6 +146,15 @@ TRITONHOST_EXPORT TRITONSERVER_Error* tritonhost_submit(
     TritonHost* host, uint64_t instance, uint64_t batch, const TritonHostRequest* requests, uint32_t request_count);
 /* The backend may ask for it; nothing else happens. No error when the request is over already. */
 TRITONHOST_EXPORT TRITONSERVER_Error* tritonhost_cancel(TritonHost* host, uint64_t instance, uint64_t request);
+
+/* ---- Batches that the embedder's scheduler is forming, of a model whose batcher was opened ----
+ * These alone run code of a library on the calling thread, since a scheduler cannot wait for an event; it cannot ask the embedder anything meanwhile.
+ * Tokens of batches are the embedder's, one is free again after the end. Whatever is left is ended when the model is unloaded. */
+
+TRITONHOST_EXPORT TRITONSERVER_Error* tritonhost_begin_batch(TritonHost* host, uint64_t model, uint64_t batch);
+/* May the request join those included so far? The data of its inputs is borrowed until the end of the batch. An error: the library's; it did not say yes. */
+TRITONHOST_EXPORT TRITONSERVER_Error* tritonhost_include_request(TritonHost* host, uint64_t model, uint64_t batch, const TritonHostRequest* request, bool* included);
+TRITONHOST_EXPORT TRITONSERVER_Error* tritonhost_end_batch(TritonHost* host, uint64_t model, uint64_t batch);
 
 /* ---- Requests and questions of a backend ---- */
 
@@ -200,7 +216,8 @@ typedef enum TritonHostEventKind {
   TRITONHOST_EVENT_VIOLATION = 14,           /* token: request, or 0. A backend broke a rule of the API, or makes a removal wait: text says what */
   TRITONHOST_EVENT_QUESTION = 15,            /* token: question. question, name: model, version, flags, parameters */
   TRITONHOST_EVENT_INFER = 16,               /* token: infer. name: model, version, text: request id, tensors (borrowed until released), outputs, ... */
-  TRITONHOST_EVENT_INFER_CANCELLED = 17      /* token: infer */
+  TRITONHOST_EVENT_INFER_CANCELLED = 17,     /* token: infer */
+  TRITONHOST_EVENT_BATCHER_OPENED = 18       /* token: model. error, or text: path of the library; NULL: the model has none */
 } TritonHostEventKind;
 
 typedef struct TritonHostUsage {

@@ -188,7 +188,32 @@ ErrorPtr TRITONBACKEND_Model::AskForInstanceGroups() {
   return nullptr;
 }
 
+void TRITONBACKEND_Model::OpenBatcher(std::string library) {
+  thread_.Post([this, library = std::move(library)] {
+    std::shared_ptr<npu_console::triton::Batcher> opened;
+    const ErrorPtr error = batcher() == nullptr ? npu_console::triton::Batcher::Open(this, library, &opened)
+                                                : ErrorPtr(InvalidArgument("model '" + facts->name + "' has its batching library already"));
+    EventPtr event = NewEvent(TRITONHOST_EVENT_BATCHER_OPENED);
+    event->Token(facts->token).Model(facts->token).Error(error.get());
+    if (opened != nullptr) event->Text(opened->library());
+    if (opened != nullptr) {
+      const std::lock_guard lock(batcher_mutex_);
+      batcher_ = std::move(opened);
+    }
+    events->Push(std::move(event));
+  });
+}
+
+std::shared_ptr<npu_console::triton::Batcher> TRITONBACKEND_Model::batcher() {
+  const std::lock_guard lock(batcher_mutex_);
+  return batcher_;
+}
+
 ErrorPtr TRITONBACKEND_Model::Finalize() {
+  if (const auto ended = batcher()) {
+    const ErrorPtr error = ended->Close();
+    if (error != nullptr) events->Log(TRITONSERVER_LOG_ERROR, __FILE__, __LINE__, "model '" + facts->name + "': its batching library failed to finalize: " + error->message);
+  }
   if (backend == nullptr || backend->entry.model_finalize == nullptr) return nullptr;
   return backend->Call("TRITONBACKEND_ModelFinalize", [this] { return backend->entry.model_finalize(this); });
 }

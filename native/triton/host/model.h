@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backend.h"
+#include "batcher.h"
 #include "bridge.h"
 #include "request_ledger.h"
 #include "task_thread.h"
@@ -98,6 +99,11 @@ struct TRITONBACKEND_Model {
   // ModelFinalize, when nothing of the model is left.
   npu_console::triton::ErrorPtr Finalize();
 
+  // On its thread: finds and initializes its batching library, then tells.
+  void OpenBatcher(std::string library);
+  // Null: it has none.
+  std::shared_ptr<npu_console::triton::Batcher> batcher();
+
   std::string Config();
   TRITONSERVER_Error* SetConfig(std::string json);
 
@@ -106,6 +112,8 @@ struct TRITONBACKEND_Model {
   // Has the embedder decide about the instance groups that the backend prefers.
   npu_console::triton::ErrorPtr AskForInstanceGroups();
 
+  std::mutex batcher_mutex_;
+  std::shared_ptr<npu_console::triton::Batcher> batcher_;
   std::mutex config_mutex_;
   std::string config_;
   bool may_set_config_ = false;

@@ -31,41 +31,48 @@ TRITONBACKEND_Input ToInput(const TritonHostTensor& tensor) {
 RequestLedger::RequestLedger(std::shared_ptr<const ModelFacts> model, std::uint64_t instance, EventQueuePtr events)
     : model_(std::move(model)), instance_(instance), events_(std::move(events)) {}
 
+RequestLedger::Record RequestLedger::NewRecord(const TritonHostRequest& source) {
+  auto record = std::make_unique<TRITONBACKEND_Request>();
+  record->ledger = this;
+  record->token = source.token;
+  if (source.id != nullptr) record->id = source.id;
+  record->correlation_id = source.correlation_id;
+  if (source.correlation_string != nullptr) {
+    record->correlation_string = source.correlation_string;
+    record->has_correlation_string = true;
+  }
+  record->flags = source.flags;
+  record->timeout_us = source.timeout_us;
+  for (std::uint32_t input = 0; input < source.input_count; ++input) record->inputs.push_back(ToInput(source.inputs[input]));
+  if (source.output_count == 0) {
+    record->outputs = model_->outputs;
+  } else {
+    record->outputs.assign(source.outputs, source.outputs + source.output_count);
+  }
+  for (std::uint32_t parameter = 0; parameter < source.parameter_count; ++parameter) {
+    record->parameters.push_back(ToParameter(source.parameters[parameter]));
+  }
+  if (source.trace_id != 0) {
+    record->trace = std::make_unique<TRITONSERVER_InferenceTrace>();
+    record->trace->id = source.trace_id;
+    record->trace->model_name = model_->name;
+    record->trace->model_version = model_->version;
+    record->trace->request_id = record->id;
+    record->trace->events = events_;
+    record->trace->model_token = model_->token;
+  }
+  return record;
+}
+
+RequestLedger::Record RequestLedger::Preview(const TritonHostRequest& request) {
+  Record record = NewRecord(request);
+  record->is_preview = true;
+  return record;
+}
+
 TRITONSERVER_Error* RequestLedger::Add(const TritonHostRequest* requests, std::uint32_t count, std::vector<TRITONBACKEND_Request*>* added) {
   std::vector<Record> records;
-  for (std::uint32_t index = 0; index < count; ++index) {
-    const TritonHostRequest& source = requests[index];
-    auto record = std::make_unique<TRITONBACKEND_Request>();
-    record->ledger = this;
-    record->token = source.token;
-    if (source.id != nullptr) record->id = source.id;
-    record->correlation_id = source.correlation_id;
-    if (source.correlation_string != nullptr) {
-      record->correlation_string = source.correlation_string;
-      record->has_correlation_string = true;
-    }
-    record->flags = source.flags;
-    record->timeout_us = source.timeout_us;
-    for (std::uint32_t input = 0; input < source.input_count; ++input) record->inputs.push_back(ToInput(source.inputs[input]));
-    if (source.output_count == 0) {
-      record->outputs = model_->outputs;
-    } else {
-      record->outputs.assign(source.outputs, source.outputs + source.output_count);
-    }
-    for (std::uint32_t parameter = 0; parameter < source.parameter_count; ++parameter) {
-      record->parameters.push_back(ToParameter(source.parameters[parameter]));
-    }
-    if (source.trace_id != 0) {
-      record->trace = std::make_unique<TRITONSERVER_InferenceTrace>();
-      record->trace->id = source.trace_id;
-      record->trace->model_name = model_->name;
-      record->trace->model_version = model_->version;
-      record->trace->request_id = record->id;
-      record->trace->events = events_;
-      record->trace->model_token = model_->token;
-    }
-    records.push_back(std::move(record));
-  }
+  for (std::uint32_t index = 0; index < count; ++index) records.push_back(NewRecord(requests[index]));
 
   const std::lock_guard lock(mutex_);
   std::unordered_set<std::uint64_t> tokens;
@@ -139,6 +146,7 @@ bool RequestLedger::HasLeaks() {
 
 TRITONSERVER_Error* RequestLedger::Release(TRITONBACKEND_Request* request, std::uint32_t flags) {
   const std::lock_guard lock(mutex_);
+  if (request->is_preview) return PreviewError(*request, "TRITONBACKEND_RequestRelease");
   if (request->is_released) return ReleasedError(request, "TRITONBACKEND_RequestRelease");
   if (flags != TRITONSERVER_REQUEST_RELEASE_ALL && flags != TRITONSERVER_REQUEST_RELEASE_RESCHEDULE) {
     return InvalidArgument("unknown request release flags " + std::to_string(flags) + ": expected TRITONSERVER_REQUEST_RELEASE_ALL or TRITONSERVER_REQUEST_RELEASE_RESCHEDULE");
@@ -156,6 +164,7 @@ TRITONSERVER_Error* RequestLedger::Release(TRITONBACKEND_Request* request, std::
 
 TRITONSERVER_Error* RequestLedger::NewResponse(TRITONBACKEND_Request* request, bool from_factory, TRITONBACKEND_Response** response) {
   const std::lock_guard lock(mutex_);
+  if (request->is_preview) return PreviewError(*request, "TRITONBACKEND_ResponseNew");
   if (!from_factory && request->is_released) return ReleasedError(request, "TRITONBACKEND_ResponseNew");
   if (request->is_answered) return AfterFinalError(*request, "made a response for");
   auto created = std::make_unique<TRITONBACKEND_Response>();
@@ -198,6 +207,7 @@ TRITONSERVER_Error* RequestLedger::Send(TRITONBACKEND_Response* response, std::u
 
 TRITONSERVER_Error* RequestLedger::NewFactory(TRITONBACKEND_Request* request, TRITONBACKEND_ResponseFactory** factory) {
   const std::lock_guard lock(mutex_);
+  if (request->is_preview) return PreviewError(*request, "TRITONBACKEND_ResponseFactoryNew");
   if (request->is_released) return ReleasedError(request, "TRITONBACKEND_ResponseFactoryNew");
   auto created = std::make_unique<TRITONBACKEND_ResponseFactory>();
   created->request = request;
@@ -229,6 +239,7 @@ TRITONSERVER_Error* RequestLedger::SendFlags(TRITONBACKEND_ResponseFactory* fact
 TRITONSERVER_Error* RequestLedger::NewState(
     TRITONBACKEND_Request* request, const char* name, TRITONSERVER_DataType datatype, const std::int64_t* shape, std::uint32_t dims_count, TRITONBACKEND_State** state) {
   const std::lock_guard lock(mutex_);
+  if (request->is_preview) return PreviewError(*request, "TRITONBACKEND_StateNew");
   if (request->is_released) return ReleasedError(request, "TRITONBACKEND_StateNew");
   if (model_->states.empty()) {
     return InvalidArgument(std::string("unable to add state '") + name + "'. State configuration is missing for model '" + model_->name + "'.");
@@ -258,6 +269,7 @@ TRITONSERVER_Error* RequestLedger::UpdateState(TRITONBACKEND_State* state) {
 
 TRITONSERVER_Error* RequestLedger::ReportTimes(TRITONBACKEND_Request* request, bool success, const std::uint64_t (&times)[4]) {
   const std::lock_guard lock(mutex_);
+  if (request->is_preview) return PreviewError(*request, "TRITONBACKEND_ModelInstanceReportStatistics");
   if (request->is_released) return ReleasedError(request, "TRITONBACKEND_ModelInstanceReportStatistics");
   request->has_times = true;
   request->success = success;
@@ -302,6 +314,10 @@ TRITONSERVER_Error* RequestLedger::ReleasedError(TRITONBACKEND_Request* request,
   const std::string text = std::string(what) + ": " + Name(*request) + " was already released";
   PushViolation(request, "backend '" + model_->backend + "' called " + text);
   return InvalidArgument(text);
+}
+
+TRITONSERVER_Error* RequestLedger::PreviewError(const TRITONBACKEND_Request& request, const char* what) const {
+  return InvalidArgument(std::string(what) + ": " + Name(request) + " waits for its batch: a batching library may only read it");
 }
 
 TRITONSERVER_Error* RequestLedger::AfterFinalError(TRITONBACKEND_Request& request, const char* what) {

@@ -77,6 +77,7 @@ struct TRITONBACKEND_Request {
   std::unique_ptr<TRITONSERVER_InferenceTrace> trace;
   std::atomic<bool> is_cancelled{false};
   std::atomic<bool> is_released{false};
+  bool is_preview = false;  // it waits for its batch: a batching library reads it, nothing can be made of it
 
   // The rest is the ledger's, under its lock.
   bool is_answered = false;  // the FINAL flag was sent, or will come after the request was scheduled again
@@ -97,6 +98,8 @@ class RequestLedger {
   // Builds the records of a batch in order. An error when a token is in use; then nothing was added.
   TRITONSERVER_Error* Add(const TritonHostRequest* requests, std::uint32_t count, std::vector<TRITONBACKEND_Request*>* added);
   void Cancel(std::uint64_t token);
+  // A record of a request that waits for its batch, for a batching library to read. It is the caller's.
+  std::unique_ptr<TRITONBACKEND_Request> Preview(const TritonHostRequest& request);
 
   // Execute returned an error, threw, or was never called: what the backend did not release is answered with the error and released. Takes no ownership.
   void FailBatch(const std::vector<std::uint64_t>& tokens, const TRITONSERVER_Error& error);
@@ -128,6 +131,8 @@ class RequestLedger {
  private:
   using Record = std::unique_ptr<TRITONBACKEND_Request>;
 
+  Record NewRecord(const TritonHostRequest& source);
+  TRITONSERVER_Error* PreviewError(const TRITONBACKEND_Request& request, const char* what) const;
   EventPtr RequestEvent(TritonHostEventKind kind, const TRITONBACKEND_Request& request) const;
   void PushViolation(const TRITONBACKEND_Request* request, std::string text);
   void PushErrorResponse(TRITONBACKEND_Request& request, const TRITONSERVER_Error& error);

@@ -26,7 +26,9 @@ namespace npu_console::triton {
 // Ids that traces get which the embedder did not number: from 2^40 on, so that they never meet those of an embedder that counts from 1.
 std::uint64_t NextTraceId();
 
-// Its request is over: a trace with a release function goes back to whoever made it, any other ends here.
+// It goes with a request that a backend sends: its own function hears of the start, with the steady clock as the API wants it.
+void BeginTrace(TRITONSERVER_InferenceTrace* trace, const std::string& model_name, std::int64_t model_version, const std::string& request_id);
+// Its request is over: its function hears of that; a trace with a release function goes back to whoever made it, any other ends here.
 void EndTrace(TRITONSERVER_InferenceTrace* trace);
 
 }  // namespace npu_console::triton

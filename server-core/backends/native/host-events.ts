@@ -5,6 +5,7 @@
 import type { DataType, ParameterValue, Tensor } from '../../contract/inference.ts'
 import { ERROR_KINDS, type ErrorKind } from '../../contract/errors.ts'
 import { ServerError } from '../../server-error.ts'
+import type { BackendRequest } from '../backend.ts'
 
 /** `[name, TRITONSERVER_DataType, shape, bytes]` a tensor. */
 export type FlatTensors = (string | number | readonly number[] | Uint8Array)[]
@@ -67,6 +68,12 @@ export interface TritonHost {
   addInstance(options: HostInstanceOptions): void
   removeInstance(instance: number): void
   checkInstance(instance: number): void
+  /** Null: as the host finds it. Ends with `batcherOpened`. */
+  openBatcher(model: number, library: string | null): void
+  /** These three call the batching library at once. The bytes of the inputs are borrowed until the batch ends. */
+  beginBatch(model: number, batch: number): void
+  includeRequest(model: number, batch: number, request: HostRequest): boolean
+  endBatch(model: number, batch: number): void
   /** The bytes of the inputs are borrowed until the requests are released. */
   submit(instance: number, batch: number, requests: readonly HostRequest[]): void
   cancel(instance: number, request: number): void
@@ -94,7 +101,7 @@ export type TritonHostConstructor = new (options: TritonHostOptions, onEvents: (
 /** TritonHostEventKind */
 export const EVENT = {
   modelInitialized: 1, modelUnloaded: 2, instanceInitialized: 3, instanceRemoved: 4, instanceReadiness: 5, batchExecuted: 6, response: 7, requestReleased: 8,
-  batchStatistics: 9, responseStatistics: 10, memoryUsage: 11, traceActivity: 12, log: 13, violation: 14, question: 15, infer: 16, inferCancelled: 17,
+  batchStatistics: 9, responseStatistics: 10, memoryUsage: 11, traceActivity: 12, log: 13, violation: 14, question: 15, infer: 16, inferCancelled: 17, batcherOpened: 18,
 } as const
 
 type Kind<Name extends keyof typeof EVENT> = (typeof EVENT)[Name]
@@ -162,7 +169,7 @@ export interface MemoryUsageEvent extends EventHead {
 }
 
 export type HostEvent =
-  | (EventHead & { readonly kind: Kind<'modelInitialized' | 'modelUnloaded' | 'instanceInitialized' | 'instanceRemoved' | 'instanceReadiness' | 'batchExecuted' | 'traceActivity' | 'inferCancelled'>; readonly text?: string; readonly detail?: string })
+  | (EventHead & { readonly kind: Kind<'modelInitialized' | 'modelUnloaded' | 'instanceInitialized' | 'instanceRemoved' | 'instanceReadiness' | 'batchExecuted' | 'traceActivity' | 'inferCancelled' | 'batcherOpened'>; readonly text?: string; readonly detail?: string })
   | ResponseEvent | ReleasedEvent | QuestionEvent | InferEvent | MemoryUsageEvent
   | (EventHead & { readonly kind: Kind<'batchStatistics'>; readonly times: FourTimes; readonly batchSize: number })
   /** Times: response start, compute output start (0: empty response), response end. */
@@ -211,6 +218,13 @@ export function flattenTensors(tensors: readonly Tensor[]): FlatTensors {
   const flat: FlatTensors = []
   for (const { name, datatype, shape, data } of tensors) flat.push(name, DATATYPE_NUMBERS[datatype], shape, data)
   return flat
+}
+
+/** @param inputs instead of its own */
+export function hostRequestOf(request: BackendRequest, token: number, inputs: readonly Tensor[]): HostRequest {
+  const { id, requestedOutputs, parameters, sequenceId, sequenceStart, sequenceEnd, timeoutMicroseconds } = request
+  const flags = (sequenceStart ? SEQUENCE_START : 0) | (sequenceEnd ? SEQUENCE_END : 0)
+  return [token, id, sequenceId === '' ? 0n : sequenceId, flags, timeoutMicroseconds, flattenTensors(inputs), requestedOutputs, flattenParameters(parameters)]
 }
 
 /** @throws ServerError INTERNAL for a tensor without a data type */

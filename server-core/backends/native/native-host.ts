@@ -60,6 +60,7 @@ export class NativeHost {
   readonly #batches = new Map<number, (error: ServerError | null) => void>()
   readonly #requests = new Map<number, NativeRequestListener>()
   readonly #modelsWaiting = new Map<number, Waiting<InitializedModel>>()
+  readonly #batchersWaiting = new Map<number, Waiting<string | null>>()
   readonly #instancesWaiting = new Map<number, Waiting<string | null>>()
   readonly #endsWaiting = new Map<number, Waiting<void>>()
   readonly #checksWaiting = new Map<number, Waiting<string | null>[]>()
@@ -85,6 +86,11 @@ export class NativeHost {
       this.#models.delete(token)
       throw error
     })
+  }
+
+  /** @param library the path in the config; null: none is given @returns the path of the batching library of a model; null: it has none */
+  openBatcher(model: number, library: string | null): Promise<string | null> {
+    return this.#call(this.#batchersWaiting, model, () => { this.host.openBatcher(model, library) })
   }
 
   /** Removes its instances and finalizes it, however long its backend takes. */
@@ -197,6 +203,7 @@ export class NativeHost {
       case EVENT.instanceInitialized: return settle(this.#instancesWaiting, token, eventError(event), event.detail ?? null)
       case EVENT.modelUnloaded:
       case EVENT.instanceRemoved: return settle(this.#endsWaiting, token, eventError(event), undefined)
+      case EVENT.batcherOpened: return settle(this.#batchersWaiting, token, eventError(event), event.text ?? null)
       case EVENT.instanceReadiness: return this.#checked(token, eventError(event), event.detail ?? null)
       case EVENT.batchExecuted: {
         const executed = this.#batches.get(token)
@@ -212,7 +219,7 @@ export class NativeHost {
       case EVENT.question: return event.question === QUESTION.instanceGroups ? this.#answerGroups(event) : this.#options.questions.question(event, this.host)
       case EVENT.infer: return this.#options.questions.infer(event, this.host)
       case EVENT.inferCancelled: return this.#options.questions.cancelInfer(token)
-      // This server counts the responses of decoupled models itself, as for any backend, and has no traces: nothing to be told.
+      // This server counts the responses of decoupled models itself, as for any backend. It traces no request, so there is no activity to be told.
       case EVENT.responseStatistics:
       case EVENT.traceActivity: return
     }

@@ -5,7 +5,7 @@ import { ServerError } from '../../server-error.ts'
 import { inputLike } from '../batch-inputs.ts'
 import type { BackendInstanceContext, BackendModelInstance, BackendRequest, CountedExecution, ExecutionTimes } from '../backend.ts'
 import {
-  eventError, flattenParameters, flattenTensors, RELEASE_RESCHEDULE, RESPONSE_FINAL, SEQUENCE_END, SEQUENCE_START, unflattenParameters, unflattenTensors,
+  eventError, hostRequestOf, RELEASE_RESCHEDULE, RESPONSE_FINAL, unflattenParameters, unflattenTensors,
   type FourTimes, type HostRequest, type ReleasedEvent, type ResponseEvent,
 } from './host-events.ts'
 import type { NativeHost, NativeRequestListener } from './native-host.ts'
@@ -214,13 +214,7 @@ class NativeRequest implements NativeRequestListener {
 
   get isOver(): boolean { return this.#hasFinal && this.#isReleased }
 
-  flat(): HostRequest {
-    const { id, requestedOutputs, parameters, sequenceId, sequenceStart, sequenceEnd, timeoutMicroseconds } = this.source
-    const flags = (sequenceStart ? SEQUENCE_START : 0) | (sequenceEnd ? SEQUENCE_END : 0)
-    return [
-      this.token, id, sequenceId === '' ? 0n : sequenceId, flags, timeoutMicroseconds, flattenTensors(this.#inputs), requestedOutputs, flattenParameters(parameters),
-    ]
-  }
+  flat(): HostRequest { return hostRequestOf(this.source, this.token, this.#inputs) }
 
   responded(event: ResponseEvent): void {
     const isFinal = (event.flags & RESPONSE_FINAL) !== 0

@@ -3,8 +3,9 @@ import type { MemoryUsage } from '../../contract/statistics.ts'
 import { printModelConfigJson, readModelConfigJson } from '../../model-config/json-config.ts'
 import { processorsOf } from '../../model/host-policy.ts'
 import { ServerError } from '../../server-error.ts'
-import type { BackendInstanceContext, BackendModel, BackendModelContext, BackendModelInstance } from '../backend.ts'
+import { BATCH_STRATEGY_PATH, type BackendInstanceContext, type BackendModel, type BackendModelContext, type BackendModelInstance, type BatchStrategy } from '../backend.ts'
 import { clientShapeOf } from '../client-shape.ts'
+import { NativeBatchStrategy } from './native-batch-strategy.ts'
 import type { MemoryUsageEvent } from './host-events.ts'
 import type { NativeHost, NativeModelListener } from './native-host.ts'
 import { NativeInstance } from './native-instance.ts'
@@ -28,6 +29,7 @@ export class NativeModel implements BackendModel, NativeModelListener {
   readonly followsHostPolicy = true
   readonly answersLater: boolean
   createsInstancesInParallel = false
+  batchStrategy: BatchStrategy | null = null
   readonly #host: NativeHost
   readonly #token: number
   readonly #context: BackendModelContext
@@ -52,12 +54,12 @@ export class NativeModel implements BackendModel, NativeModelListener {
       outputs: config.output.map(({ name }) => name), states: config.sequence_batching?.state.map((state) => state.output_name) ?? [],
     }, model)
     model.createsInstancesInParallel = (JSON.parse(initialized.facts) as BackendFacts).parallel_model_instance_loading
-    if (initialized.config === given) return model
     try {
-      model.#config = readModelConfigJson(initialized.config)
+      if (initialized.config !== given) model.#config = model.#configOf(initialized.config)
+      await model.#openBatcher()
     } catch (error) {
       await host.unloadModel(model.#token)
-      throw new ServerError('INVALID_ARG', `backend '${backend}' gave model '${context.modelName}' a config that is none: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+      throw error
     }
     return model
   }
@@ -107,6 +109,25 @@ export class NativeModel implements BackendModel, NativeModelListener {
   }
 
   async finalize(): Promise<void> { await this.#host.unloadModel(this.#token) }
+
+  #configOf(json: string): ModelConfig {
+    try {
+      return readModelConfigJson(json)
+    } catch (error) {
+      throw new ServerError('INVALID_ARG', `backend '${this.backend}' gave model '${this.name}' a config that is none: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+    }
+  }
+
+  /** Only the dynamic batcher asks one. */
+  async #openBatcher(): Promise<void> {
+    const { dynamic_batching: batching, parameters } = this.#config
+    if (batching === undefined) return
+    const path = parameters[BATCH_STRATEGY_PATH]?.string_value ?? ''
+    const library = await this.#host.openBatcher(this.#token, path === '' ? null : path)
+    if (library === null) return
+    this.#context.log.info('a batching library says which requests join a batch', { model: this.name, library })
+    this.batchStrategy = new NativeBatchStrategy(this.#host, this.#token, this.#context.log)
+  }
 
   #leaves(name: string, token: number, end: Promise<void>): void {
     const left = end.catch(() => {}).then(() => {
