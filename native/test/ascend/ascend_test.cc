@@ -207,7 +207,7 @@ TEST(gives_back_unused_memory_before_it_says_the_card_is_full) {
   BufferPool& pool = device->device_memory();
   const size_t most = device->memory().free_bytes / 3 * 2;
   // Kept for later, since it is below the limit of what is kept.
-  for (int index = 0; index < 2; index++) Buffer(pool.Take(size_t{400} << 20));
+  for (int index = 0; index < 2; index++) static_cast<void>(pool.Take(size_t{400} << 20));
   Buffer half = pool.Take(most);
   CheckThrows([&] { pool.Take(most); }, ErrorKind::Unavailable, 207001, FaultScope::Call, "unload a model of this card");
   CHECK(!device->is_faulty());
