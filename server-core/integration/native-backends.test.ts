@@ -119,7 +119,7 @@ describe('a batching library', () => {
 
   it('of a model that cannot have one is warned of', async () => {
     const wanted = parameter('TRITON_BATCH_STRATEGY_PATH', VOLUME_LIBRARY)
-    await using test = await serve({ plain: `backend: "identity" max_batch_size: 4 ${tensors('X', 'X')} dynamic_batching {} ${wanted}` })
+    await using test = await serve({ plain: `backend: "identity" max_batch_size: 4 ${tensors('INPUT0', 'OUTPUT0')} dynamic_batching {} ${wanted}` })
     expect(test.logged("model 'plain' has the parameter TRITON_BATCH_STRATEGY_PATH to no effect")).toMatchObject([{ level: 'warning' }])
   })
 })
