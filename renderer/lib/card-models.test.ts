@@ -17,8 +17,8 @@ describe('modelsOnCard', () => {
 
 describe('troublesOfCard', () => {
   it('tells one fault once, with every model that it stops', () => {
-    const models = [model('b', [instance({ state: 'RESTARTING', reason: LOST }), instance({ state: 'FAILED', reason: LOST })]), model('a', [instance({ state: 'RESTARTING', reason: LOST })])]
-    expect(troublesOfCard(models, 1)).toEqual([{ explanation: { fault: 'cardLost', code: '507901', card: 1 }, models: ['a', 'b'], text: LOST }])
+    const models = [model('b', [instance({ state: 'RESTARTING', reason: LOST }), instance({ state: 'FAILED', reason: LOST })]), model('a', [instance({ state: 'RESTARTING', reason: LOST, restart: { attempt: 1, limit: null, at: 0 } })])]
+    expect(troublesOfCard(models, 1)).toEqual([{ explanation: { fault: 'cardLost', code: '507901', card: 1 }, models: ['a', 'b'], isRetried: true, text: LOST }])
     expect(troublesOfCard(models, 0)).toEqual([])
   })
 

@@ -20,22 +20,28 @@ export interface CardTrouble {
   readonly explanation: NpuFaultExplanation
   /** Names of the models that it keeps from running. */
   readonly models: readonly string[]
+  /** Instances of them are tried again for as long as the card is at fault. */
+  readonly isRetried: boolean
   /** The server's words, of the first of them. */
   readonly text: string
 }
 
 /** Faults that keep instances and models of this card from running, each once. */
 export function troublesOfCard(models: readonly ModelSummary[] | null, card: number): readonly CardTrouble[] {
-  const found = new Map<string, { explanation: NpuFaultExplanation; models: Set<string>; text: string }>()
+  const found = new Map<string, { explanation: NpuFaultExplanation; models: Set<string>; isRetried: boolean; text: string }>()
   for (const model of models ?? []) {
     const instances = model.versions.flatMap((version) => version.instances)
-    const texts = [...instances.filter(({ reason }) => reason !== '').map(({ reason, report }) => ({ reason, device: report?.device })), { reason: model.reason, device: undefined }]
-    for (const { reason, device } of texts) {
+    const texts = [...instances.filter(({ reason }) => reason !== '').map(({ reason, report, restart }) => ({ reason, device: report?.device, isRetried: restart?.limit === null })), { reason: model.reason, device: undefined, isRetried: false }]
+    for (const { reason, device, isRetried } of texts) {
       const explanation = explainNpuFault(reason)
       if (explanation === null || (explanation.card ?? device) !== card) continue
       const known = found.get(explanation.fault)
-      if (known === undefined) found.set(explanation.fault, { explanation, models: new Set([model.name]), text: reason })
-      else known.models.add(model.name)
+      if (known === undefined) {
+        found.set(explanation.fault, { explanation, models: new Set([model.name]), isRetried, text: reason })
+        continue
+      }
+      known.models.add(model.name)
+      known.isRetried ||= isRetried
     }
   }
   return [...found.values()].map((trouble) => ({ ...trouble, models: [...trouble.models].sort() }))

@@ -19,13 +19,14 @@ export function CardTroubles({ card, npu, isExpired }: { readonly card: number; 
   const isUnwell = npu?.health === 'alarm' || npu?.health === 'critical'
   return (
     <>
-      {troubles.map(({ explanation: { fault, code }, models: stopped, text }) => (
+      {troubles.map(({ explanation: { fault, code }, models: stopped, isRetried, text }) => (
         <div key={fault} className="npu-notice npu-notice-failed npu-devices-trouble" role="alert" data-testid="card-trouble" data-fault={fault}>
           <StateMark kind="failed" isDecoration />
           <div>
             <p className="npu-notice-sentence">{t(`failure:sentence.${fault}`, { what: t('common:npu.card', { card }) })}</p>
             <p className="npu-secondary">{t('trouble.stops')} {stopped.map((model, index) => <span key={model}>{index > 0 && ', '}<a className="npu-link" href={routeHash('models', model)}>{model}</a></span>)}</p>
             <p className="npu-secondary">{t(`failure:cause.${fault}`, { code })}</p>
+            {isRetried && !CAUSES_WITH_RETRY.has(fault) && <p className="npu-secondary">{t('trouble.retried')}</p>}
             <Disclosure title={t('failure:serverText')}><pre className="npu-server-text" tabIndex={0} aria-label={t('failure:serverText')}>{text}</pre></Disclosure>
           </div>
         </div>
@@ -51,6 +52,9 @@ export function CardTroubles({ card, npu, isExpired }: { readonly card: number; 
 export function isSilent(npu: NpuSample | null): boolean {
   return npu !== null && [npu.aiCorePercent, npu.memoryUsedBytes, npu.temperatureCelsius, npu.powerWatts, npu.health].every((figure) => figure === null)
 }
+
+/** Whose explained cause tells of the instances' restart already. */
+const CAUSES_WITH_RETRY: ReadonlySet<string> = new Set(['cardLost', 'cardHung'])
 
 const NONE: readonly SimulatedFault[] = []
 

@@ -192,6 +192,16 @@ describe('devices', () => {
       expect(text('[data-testid="device-0"] [data-testid="card-trouble"]')).toBeNull()
     })
 
+    it.each([['en', 'It stops: ppocr_rec', 'restart by themselves'], ['zh-CN', '因此停止： ppocr_rec', '自动重启']] as const)('says of every fault of a card that its instances come back, once (%s)', async (language, stops, comesBack) => {
+      await show(SIMULATED, [], language)
+      for (const [code, name] of [['507901', 'SOCKET_CLOSE'], ['507033', 'DEV_SETUP_ERROR'], ['507054', 'HBM_MULTI_BIT_ECC_ERROR']]) {
+        const reason = `loading on device 1 failed with ${code} ${name}: the card`
+        await act(async () => useConsole.setState({ models: [modelSummary('ppocr_rec', { versions: [versionSummary('1', { state: 'READY', reason: '', instances: [{ name: 'a_0', kind: 'KIND_MODEL', isPassive: false, state: 'RESTARTING', reason, restart: { attempt: 7, limit: null, at: 0 } }] })] })] }))
+        expect(text('[data-testid="device-1"] [data-testid="card-trouble"]')).toContain(stops)
+        expect(text('[data-testid="device-1"] [data-testid="card-trouble"]')?.split(comesBack)).toHaveLength(2)
+      }
+    })
+
     it('offers to apply what the engine can mend by a restart, where it can restart', async () => {
       const asked = vi.spyOn(consoleClient, 'command').mockImplementation(() => new Promise(() => {}))
       await show(SIMULATED)

@@ -1,4 +1,5 @@
 /** The running copies of the serving versions, and what is wrong with them. */
+import { Fragment } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { ModelInstanceReport, ModelInstanceState, ModelInstanceSummary, ModelSummary } from '../../../server-core/contract/repository.ts'
 import { Card } from '../../components/card.tsx'
@@ -7,6 +8,8 @@ import { StatePill, type StateKind } from '../../components/state-pill.tsx'
 import { formatBytes, UNKNOWN } from '../../lib/format.ts'
 import { instanceTally } from '../../lib/instance-state.ts'
 
+/** With what the backends say. */
+const COLUMNS = 7
 const STATES: Readonly<Record<ModelInstanceState, StateKind>> = { STARTING: 'loading', READY: 'ready', RESTARTING: 'degraded', FAILED: 'failed', STOPPED: 'unloading' }
 
 export function InstancesCard({ model }: { readonly model: ModelSummary }) {
@@ -19,12 +22,14 @@ export function InstancesCard({ model }: { readonly model: ModelSummary }) {
   return (
     <Card title={t('instances.title')} note={note} isFlush>
       <div className="npu-scroll-x"><table className="npu-table" data-testid="instances">
-        <thead><tr><th scope="col">{t('instances.name')}</th><th scope="col">{t('instances.version')}</th><th scope="col">{t('instances.kind')}</th>{hasReports && <><th scope="col">{t('instances.runsOn')}</th><th scope="col">{t('instances.how')}</th><th scope="col" className="npu-right">{t('instances.memory')}</th></>}<th scope="col">{t('instances.state')}</th><th scope="col" className="npu-grow-cell">{t('instances.reason')}</th></tr></thead>
+        <thead><tr><th scope="col">{t('instances.name')}</th><th scope="col">{t('instances.version')}</th><th scope="col">{t('instances.kind')}</th>{hasReports && <><th scope="col">{t('instances.runsOn')}</th><th scope="col">{t('instances.how')}</th><th scope="col" className="npu-right">{t('instances.memory')}</th></>}<th scope="col">{t('instances.state')}</th>{!hasReports && <th scope="col" className="npu-grow-cell">{t('instances.reason')}</th>}</tr></thead>
         <tbody>{rows.map(({ version, instance }, index) => (
-          <tr key={`${version}/${index}`}>
+          <Fragment key={`${version}/${index}`}><tr className={hasReports && instance.reason !== '' ? 'npu-detail-with-reason' : undefined}>
             <td className="npu-mono">{instance.name}</td><td>{version}</td><td className="npu-mono">{instance.kind.replace('KIND_', '')}</td>{hasReports && <ReportCells report={instance.report} />}
-            <td><InstanceState instance={instance} /></td><td className="npu-detail-reason">{instance.reason}</td>
+            <td><InstanceState instance={instance} /></td>{!hasReports && <td className="npu-detail-reason">{instance.reason}</td>}
           </tr>
+          {/* Beside what the backend says there is no width left for sentences. */}
+          {hasReports && instance.reason !== '' && <tr><td colSpan={COLUMNS} className="npu-detail-reason npu-secondary">{instance.reason}</td></tr>}</Fragment>
         ))}</tbody>
       </table></div>
     </Card>
