@@ -13,7 +13,7 @@ import type { SeriesPoint } from '../../lib/sample-series.ts'
 import { monitorAnnotations } from './monitor-annotations.ts'
 import { monitorSeries } from './monitor-series.ts'
 import { useMonitor } from './monitor-store.ts'
-import type { MonitorView } from './monitor-view.ts'
+import { cursorIndexOf, type MonitorView } from './monitor-view.ts'
 
 export function MonitorCharts({ view }: { readonly view: MonitorView }) {
   const { t } = useTranslation('monitor')
@@ -23,8 +23,7 @@ export function MonitorCharts({ view }: { readonly view: MonitorView }) {
   const series = useMemo(() => monitorSeries(t), [t])
   const annotations = useMemo(() => monitorAnnotations(activity, view.start, view.end, model, t), [activity, view.start, view.end, model, t])
   const times = useMemo(() => view.points.map((point) => point.time), [view.points])
-  const index = cursor === null ? -1 : times.indexOf(cursor)
-  const cursorIndex = index < 0 ? null : index
+  const cursorIndex = cursorIndexOf(times, cursor, view.start)
   const shown = cursorIndex === null ? view.newest : (view.points[cursorIndex] ?? null)
   // Latency and throughput come from simulated times too; what the process takes is real.
   const isSimulated = view.latest?.npus?.some((npu) => npu.isSimulated) === true

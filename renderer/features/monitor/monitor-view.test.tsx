@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { modelSample, serverSample } from '../../testing/models.ts'
-import { MonitorViewBuilder, type MonitorQuery } from './monitor-view.ts'
+import { cursorIndexOf, MonitorViewBuilder, type MonitorQuery } from './monitor-view.ts'
 
 const samples = Array.from({ length: 120 }, (_, second) => serverSample(second + 1, [modelSample('rec', { success: second + 1 })]))
 const query = (second: number, part: Partial<MonitorQuery> = {}): MonitorQuery => ({ end: second * 1000, windowSeconds: 60, model: '', plotWidth: 560, hasRows: false, ...part })
@@ -34,5 +34,23 @@ describe('MonitorViewBuilder', () => {
     expect(one.points).not.toBe(all.points)
     expect(one.total.requests).toBe(0)
     expect(one.models).toEqual(['rec'])
+  })
+})
+
+describe('cursorIndexOf', () => {
+  it('keeps a cursor that was put on the newest point while that point moves on with the window', () => {
+    // Two seconds a point; the window ends within a step, then with it.
+    const times = (second: number) => new MonitorViewBuilder().build(until(second), query(second, { windowSeconds: 300 })).points.map(({ time }) => time)
+    const before = times(71)
+    const cursor = before.at(-1) ?? null
+    expect(cursor).toBe(71_000)
+    expect(cursorIndexOf(times(72), cursor, 0)).toBe(times(72).length - 1)
+    expect(cursorIndexOf(times(75), cursor, 0)).toBe(times(75).indexOf(72_000))
+  })
+
+  it('lets go of a cursor that the window has left behind', () => {
+    expect(cursorIndexOf([10, 12], null, 8)).toBeNull()
+    expect(cursorIndexOf([10, 12], 7, 8)).toBeNull()
+    expect(cursorIndexOf([10, 12], 13, 8)).toBeNull()
   })
 })

@@ -117,3 +117,13 @@ function mostOf(point: SeriesPoint, figure: keyof NpuFigures): number | null {
 export function meanTotal(point: SeriesPoint): number | null {
   return point.queue === null ? null : point.queue + (point.computeInput ?? 0) + (point.computeInfer ?? 0) + (point.computeOutput ?? 0)
 }
+
+/**
+ * The point that the cursor stands on; null: none, or the window has left it behind. The newest point lies at the window's end until its step is
+ * whole and moves on with it: a cursor that was put on it stays in that step.
+ */
+export function cursorIndexOf(times: readonly number[], cursor: number | null, start: number): number | null {
+  if (cursor === null || cursor < start) return null
+  const index = times.findIndex((time) => time >= cursor)
+  return index < 0 ? null : index
+}

@@ -10,7 +10,7 @@ import { npuGaps } from '../../lib/npu-gaps.ts'
 import type { NpuFigures, SeriesPoint } from '../../lib/sample-series.ts'
 import { monitorAnnotations } from './monitor-annotations.ts'
 import { useMonitor } from './monitor-store.ts'
-import { BYTES_PER_GIGABYTE, type MonitorView } from './monitor-view.ts'
+import { BYTES_PER_GIGABYTE, cursorIndexOf, type MonitorView } from './monitor-view.ts'
 
 /** Card 0 and 1 have these colours on every page. More cards than that are in the rows above and on Devices. */
 const COLORS: readonly string[] = ['var(--c3)', 'var(--c2)', 'var(--c1)', 'var(--c7)', 'var(--c8)']
@@ -33,8 +33,7 @@ export function NpuCharts({ view }: { readonly view: MonitorView }) {
   const gaps = useMemo(() => CHARTS.map(({ figure }) => npuGaps(view.points, cards, figure).map(({ cards: silent, ...gap }) => (silent.length === 0 ? gap : { ...gap, label: t('npu.gap', { cards: silent.join(', ') }) }))), [t, view.points, cards])
   const annotations = useMemo(() => monitorAnnotations(activity, view.start, view.end, model, t), [activity, view.start, view.end, model, t])
   const times = useMemo(() => view.points.map((point) => point.time), [view.points])
-  const index = cursor === null ? -1 : times.indexOf(cursor)
-  const cursorIndex = index < 0 ? null : index
+  const cursorIndex = cursorIndexOf(times, cursor, view.start)
   const shown = cursorIndex === null ? view.newest : (view.points[cursorIndex] ?? null)
   const isSimulated = view.latest?.npus?.some((npu) => npu.isSimulated) === true
   const column = { times, start: view.start, end: view.end, cursorIndex, annotations: [], onCursor: (next: number | null) => useMonitor.setState({ cursor: next === null ? null : (times[next] ?? null) }) }
