@@ -6,11 +6,12 @@ import type { ModelSummary } from '../../../server-core/contract/repository.ts'
 import { Age } from '../../components/age.tsx'
 import { IconButton } from '../../components/icon-button.tsx'
 import { ChevronDownIcon, ChevronRightIcon, CloseIcon, EditIcon, FileIcon, LoadIcon, TestIcon, UnloadIcon } from '../../components/icons.tsx'
+import { LatencyFigure } from '../../components/latency-figure.tsx'
 import { LoadingState } from '../../components/loading-state.tsx'
 import { RestartPill } from '../../components/restart-pill.tsx'
 import { RunsOnBadge } from '../../components/runs-on-badge.tsx'
 import { StatePill } from '../../components/state-pill.tsx'
-import { formatBytes, formatCount, formatMilliseconds, formatRate, UNKNOWN } from '../../lib/format.ts'
+import { formatBytes, formatCount, formatRate, UNKNOWN } from '../../lib/format.ts'
 import { hasInstanceTrouble, instanceTally, nextRestart } from '../../lib/instance-state.ts'
 import { modelState, versionState } from '../../lib/model-state.ts'
 import type { TrafficFigures } from '../../lib/sample-figures.ts'
@@ -58,7 +59,7 @@ export function ModelCells({ row, figures, isSelected, tabIndex }: ModelCellsPro
       <div role="gridcell" className="npu-right" data-cell="pending">{formatCount(isServing ? figures.pending : null)}</div>
       <div role="gridcell" className="npu-right" data-cell="in-flight">{formatCount(isServing ? figures.inFlight : null)}</div>
       <div role="gridcell" className="npu-right" data-cell="rate">{formatRate(isServing ? figures.requestsPerSecond : null)}</div>
-      <div role="gridcell" className="npu-right">{formatMilliseconds(isServing ? figures.p95Milliseconds : null)}</div>
+      <div role="gridcell" className="npu-right"><LatencyFigure milliseconds={isServing ? figures.p95Milliseconds : null} isSimulated={model.isSimulated} /></div>
       <div role="gridcell" className={`npu-right${errors !== null && errors > 0 ? ' npu-is-failed npu-models-errors' : ''}`}>{formatCount(errors)}</div>
       <div role="gridcell" className="npu-models-actions" onClick={(event) => event.stopPropagation()} onDoubleClick={(event) => event.stopPropagation()}><RowActions name={model.name} state={state} tabIndex={tabIndex} /></div>
     </>

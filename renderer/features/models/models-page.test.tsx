@@ -44,6 +44,19 @@ describe('models page', () => {
     expect(cells('vad')).toEqual(['—', '—', '—', '—', '—', '—'])
   })
 
+  it('marks a latency that simulated cards took, and no other', async () => {
+    await show()
+    const put = (isSimulated: boolean) => act(async () => useConsole.setState({
+      models: [modelSummary('rec', { state: 'READY', runsOn: 'NPU 0', isSimulated })], samples: [serverSample(1, [modelSample('rec', { success: 20, latency: { 100: 20 } })])],
+    }))
+    await put(false)
+    expect(page.container.querySelector('[data-testid="latency-simulated"]')).toBeNull()
+    await put(true)
+    const figure = row('rec')?.querySelector('[data-testid="latency-simulated"]')
+    expect(figure?.textContent).toMatch(/\d (ms|s|µs)$/)
+    expect(figure?.querySelector('svg')?.getAttribute('aria-label')).toBe('Simulated')
+  })
+
   it('names what an ensemble is, which has no backend', async () => {
     await show()
     await act(async () => { useConsole.setState({ models: [{ ...modelSummary('line'), backend: '', platform: 'ensemble' }, { ...modelSummary('what'), backend: '' }] }) })

@@ -4,11 +4,12 @@ import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Card } from '../../components/card.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
+import { LatencyFigure } from '../../components/latency-figure.tsx'
 import { LoadingState } from '../../components/loading-state.tsx'
 import { RunsOnBadge } from '../../components/runs-on-badge.tsx'
 import { StateMark, StatePill } from '../../components/state-pill.tsx'
 import { useConsole } from '../../console-store.ts'
-import { formatCount, formatMilliseconds, formatRate, UNKNOWN } from '../../lib/format.ts'
+import { formatCount, formatRate, UNKNOWN } from '../../lib/format.ts'
 import { modelState, readyVersions } from '../../lib/model-state.ts'
 import type { ModelStateKind } from '../../lib/model-state.ts'
 import { traffic } from '../../lib/sample-figures.ts'
@@ -47,7 +48,7 @@ export function ServingCard() {
                   <td className="npu-right">{formatCount(model.instanceCount)}</td>
                   <td className="npu-right">{formatCount(isUp ? row.pending : null)}</td>
                   <td className="npu-right">{formatRate(isUp ? row.requestsPerSecond : null)}</td>
-                  <td className="npu-right">{isUp ? formatMilliseconds(row.p95Milliseconds) : state === 'loading' ? <LoadingState name={model.name} stage={model.stage} /> : <StatePill kind={state} isPlain />}</td>
+                  <td className="npu-right">{isUp ? <LatencyFigure milliseconds={row.p95Milliseconds} isSimulated={model.isSimulated} /> : state === 'loading' ? <LoadingState name={model.name} stage={model.stage} /> : <StatePill kind={state} isPlain />}</td>
                 </tr>
               )
             })}</tbody>
