@@ -32,8 +32,8 @@ std::string Command(const std::string &command, int *status = nullptr) {
   return output;
 }
 
-std::string Smi(const std::string &arguments, int *status = nullptr) { return Command(TEST_BIN_DIR "/npu-smi " + arguments, status); }
-std::string Atc(const std::string &arguments, int *status = nullptr) { return Command(TEST_BIN_DIR "/atc " + arguments, status); }
+std::string Smi(const std::string &arguments, int *status = nullptr) { return Command(TEST_EMULATOR TEST_BIN_DIR "/npu-smi " + arguments, status); }
+std::string Atc(const std::string &arguments, int *status = nullptr) { return Command(TEST_EMULATOR TEST_BIN_DIR "/atc " + arguments, status); }
 bool Has(const std::string &text, const std::string &part) {
   if (text.find(part) != std::string::npos) return true;
   std::cerr << "not found: " << part << " in:\n" << text;
