@@ -64,14 +64,22 @@ void Cool(DeviceRecord &record, uint64_t now) {
   record.heatAt = now;
 }
 
+/** Asked once: qemu-user tells each thread another time. */
+uint64_t OwnStartTime() {
+  static const uint64_t startTime = ProcessStartTime(getpid());
+  return startTime;
+}
+
 void ForgetDead(DeviceRecord &record) {
+  const int64_t own = getpid();
   for (Process &process : record.processes) {
-    if (process.pid != 0 && ProcessStartTime(process.pid) != process.startTime) process = {};
+    const uint64_t startTime = process.pid == own ? OwnStartTime() : ProcessStartTime(process.pid);
+    if (process.pid != 0 && startTime != process.startTime) process = {};
   }
 }
 
 Process *OwnProcess(DeviceRecord &record) {
-  static const uint64_t startTime = ProcessStartTime(getpid());
+  const uint64_t startTime = OwnStartTime();
   const int64_t own = getpid();
   for (Process &process : record.processes) {
     if (process.pid == own && process.startTime == startTime) return &process;
