@@ -1,6 +1,6 @@
 // Business logic scripting: answers a request with what another model answers. The parameter "do" says how: "infer" passes the input X on to model "target" and
-// the output Y back; "cancel" cancels its request first; "ready", "load", "unload", "unload_all" and "transaction" ask the server. With the
-// parameter "trace" it traces the request it sends, and says what it heard.
+// the output Y back; "cancel" cancels its request first; "throw_in_allocate", "throw_in_response" and "throw_in_release" throw a number out of that callback;
+// "ready", "load", "unload", "unload_all" and "transaction" ask the server. With the parameter "trace" it traces the request it sends, and says what it heard.
 #include <condition_variable>
 #include <cstdlib>
 #include <mutex>
@@ -23,11 +23,13 @@ struct Call {
   std::vector<std::int32_t> numbers;
   std::string parameters;
   std::string error;
+  std::string throws_in;  // the callback that does
 };
 
 TRITONSERVER_Error* Allocate(
     TRITONSERVER_ResponseAllocator*, const char*, std::size_t byte_size, TRITONSERVER_MemoryType, std::int64_t, void* userp, void** buffer, void** buffer_userp,
     TRITONSERVER_MemoryType* memory_type, std::int64_t* memory_type_id) {
+  if (static_cast<Call*>(userp)->throws_in == "allocate") throw 5;
   ++static_cast<Call*>(userp)->buffers;
   *buffer = byte_size == 0 ? nullptr : std::malloc(byte_size);
   *buffer_userp = userp;
@@ -89,6 +91,7 @@ void Complete(TRITONSERVER_InferenceResponse* response, const std::uint32_t flag
   const std::lock_guard lock(call->mutex);
   if ((flags & TRITONSERVER_RESPONSE_COMPLETE_FINAL) != 0) call->is_final = true;
   call->changed.notify_all();
+  if (call->throws_in == "response") throw 5;
 }
 
 void Released(TRITONSERVER_InferenceRequest*, const std::uint32_t, void* userp) {
@@ -96,6 +99,7 @@ void Released(TRITONSERVER_InferenceRequest*, const std::uint32_t, void* userp) 
   const std::lock_guard lock(call->mutex);
   call->is_released = true;
   call->changed.notify_all();
+  if (call->throws_in == "release") throw 5;
 }
 
 void Heard(TRITONSERVER_InferenceTrace* trace, TRITONSERVER_InferenceTraceActivity activity, std::uint64_t timestamp_ns, void* userp) {
@@ -163,7 +167,8 @@ void Infer(TRITONSERVER_Server* server, TRITONBACKEND_Request* request, const st
 std::string Do(TRITONSERVER_Server* server, TRITONBACKEND_Request* request, Call* call) {
   const std::string what = Parameter(request, "do");
   const std::string target = Parameter(request, "target");
-  if (what == "infer" || what == "cancel") {
+  if (what.starts_with("throw_in_")) call->throws_in = what.substr(std::strlen("throw_in_"));
+  if (what == "infer" || what == "cancel" || !call->throws_in.empty()) {
     Infer(server, request, target, what == "cancel", call);
     if (!call->error.empty()) throw std::runtime_error(call->error);
     if (call->buffers != 0) throw std::runtime_error("buffers of the response were not released");

@@ -178,8 +178,15 @@ TRITONSERVER_Error* TRITONBACKEND_Finalize(TRITONBACKEND_Backend* backend) {
 // Named by an article, declared by no header: to be noticed, never called.
 __attribute__((visibility("default"))) TRITONSERVER_Error* TRITONBACKEND_BackendControl() { std::abort(); }
 
-TRITONSERVER_Error* TRITONBACKEND_GetBackendAttribute(TRITONBACKEND_Backend*, TRITONBACKEND_BackendAttribute* attributes) {
+TRITONSERVER_Error* TRITONBACKEND_GetBackendAttribute(TRITONBACKEND_Backend* backend, TRITONBACKEND_BackendAttribute* attributes) {
   return EntryPoint([&] {
+    void* state = nullptr;
+    Must(TRITONBACKEND_BackendState(backend, &state));
+    if (Has(static_cast<BackendState*>(state)->config, "fail_attributes")) {
+      void* kept = nullptr;
+      Must(TRITONBACKEND_MemoryManagerAllocate(static_cast<BackendState*>(state)->memory, &kept, TRITONSERVER_MEMORY_CPU, 0, 100));
+      throw std::runtime_error("told to fail");
+    }
     const std::uint64_t devices[] = {1, 3};
     Must(TRITONBACKEND_BackendAttributeAddPreferredInstanceGroup(attributes, TRITONSERVER_INSTANCEGROUPKIND_GPU, 2, devices, 2));
     Must(TRITONBACKEND_BackendAttributeSetParallelModelInstanceLoading(attributes, true));

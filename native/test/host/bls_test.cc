@@ -149,6 +149,39 @@ TEST(Bls, passes_on_an_error_and_a_cancellation) {
   EXPECT_EQ(std::string(rig.Wait(TRITONHOST_EVENT_RESPONSE, 1)->error_message), "Cancelled: was cancelled");
 }
 
+TEST(Bls, contains_what_callbacks_throw) {
+  Rig rig;
+  rig.Serve(1, "bls");
+  const std::int64_t shape[] = {1};
+  const std::int32_t number = 7;
+  const TritonHostBuffer buffer{&number, sizeof number};
+  const TritonHostTensor output{"Y", TRITONSERVER_TYPE_INT32, shape, 1, &buffer, 1};
+  TritonHostReply reply = Reply();
+  reply.outputs = &output;
+  reply.output_count = 1;
+  const auto answered = [&](const char* what) {
+    Request request = Ask(what, "target");
+    request.Input("X", {{1}});
+    rig.Submit(1, 1, {&request});
+    const EventPtr infer = rig.WaitText(TRITONHOST_EVENT_INFER, "from bls");
+    Must(tritonhost_respond(rig.host(), infer->token, &reply, TRITONSERVER_RESPONSE_COMPLETE_FINAL));
+    Must(tritonhost_release_infer(rig.host(), infer->token));
+    const EventPtr response = rig.Wait(TRITONHOST_EVENT_RESPONSE, 1);
+    rig.Wait(TRITONHOST_EVENT_BATCH_EXECUTED, 1);
+    return response->has_error ? std::string(response->error_message) : "";
+  };
+  EXPECT_EQ(answered("throw_in_allocate"), "Internal: a response allocator threw something that is no std::exception");
+  for (const char* const callback : {"throw_in_response", "throw_in_release"}) {
+    EXPECT_EQ(answered(callback), "");
+    rig.WaitText(TRITONHOST_EVENT_LOG, "a callback of a backend threw something that is no std::exception on thread 'bls bls'");
+  }
+  // The end of the host releases the request, and is not held up by a release callback that throws.
+  Request last = Ask("throw_in_release", "target");
+  last.Input("X", {{1}});
+  rig.Submit(1, 1, {&last});
+  rig.WaitText(TRITONHOST_EVENT_INFER, "from bls");
+}
+
 TEST(Bls, reaches_another_model_of_the_same_host) {
   Rig rig;
   rig.Serve(1, "bls");

@@ -1,5 +1,6 @@
 // Finding, opening, initializing and taking down backends, models and instances.
 #include <dlfcn.h>
+#include <pthread.h>
 #include <sched.h>
 
 #include <filesystem>
@@ -126,6 +127,45 @@ TEST(Lifecycle, takes_down_a_model_or_an_instance_that_does_not_initialize) {
   EXPECT_EQ(ErrorOf(rig.AddInstance(10, 1, "fails")), "told to fail");
   rig.WaitText(TRITONHOST_EVENT_LOG, "finalize instance");
   EXPECT_EQ(ErrorOf(rig.AddInstance(10, 1, "works")), "");
+}
+
+TEST(Lifecycle, finalizes_a_backend_that_was_initialized_before_it_closes_its_library) {
+  Rig rig;
+  EXPECT_EQ(ErrorOf(rig.Load(1, "minimal", [](TritonHostModelOptions& options) { options.backend_config_json = R"({"cmdline":{"x":"fail_attributes"}})"; })), "told to fail");
+  rig.WaitText(TRITONHOST_EVENT_LOG, "finalize minimal");
+  rig.WaitText(TRITONHOST_EVENT_LOG, "backend 'minimal' did not free 1 buffers (100 bytes) of the memory manager before it was closed");
+  EXPECT_EQ(ErrorOf(rig.Load(1, "minimal")), "");
+}
+
+TEST(Lifecycle, says_so_where_the_machine_gives_no_thread) {
+  Rig rig;
+  EXPECT_EQ(ErrorOf(rig.Load(1, "minimal")), "");
+  pthread_attr_t usual, vast;
+  pthread_getattr_default_np(&usual);
+  pthread_attr_init(&vast);
+  // A stack that fits into no address space.
+  pthread_attr_setstacksize(&vast, std::size_t{1} << 52);
+  pthread_setattr_default_np(&vast);
+  TritonHostModelOptions model{};
+  model.token = 2;
+  model.name = model.directory = model.backend = "minimal";
+  model.config_json = "{}";
+  const std::string no_model = Said(tritonhost_load_model(rig.host(), &model));
+  TritonHostInstanceOptions instance{};
+  instance.token = 2;
+  instance.model = 1;
+  instance.name = "i";
+  const std::string no_instance = Said(tritonhost_add_instance(rig.host(), &instance));
+  pthread_setattr_default_np(&usual);
+  pthread_attr_destroy(&usual);
+  pthread_attr_destroy(&vast);
+  for (const std::string& said : {no_model, no_instance}) {
+    EXPECT_CONTAINS(said, "the machine has no memory or thread left for this (");
+    EXPECT_CONTAINS(said, "): load fewer models, or give the machine more");
+  }
+  // Their tokens are free.
+  EXPECT_EQ(ErrorOf(rig.Load(2, "minimal")), "");
+  EXPECT_EQ(ErrorOf(rig.AddInstance(2, 1, "i")), "");
 }
 
 TEST(Lifecycle, contains_exceptions_out_of_initialize) {

@@ -107,13 +107,16 @@ ErrorPtr BackendLibraries::OpenAndInitialize(const std::string& backend, const s
   created->directory = std::filesystem::path(path).parent_path().string();
   created->config.json = config_json;
   ErrorPtr error = LookUpEntryPoints(handle, &created->entry);
-  if (error == nullptr && created->entry.initialize != nullptr) {
+  bool is_initialized = error == nullptr;
+  if (is_initialized && created->entry.initialize != nullptr) {
     error = created->Call("TRITONBACKEND_Initialize", [&] { return created->entry.initialize(created.get()); });
+    is_initialized = error == nullptr;
   }
   if (error == nullptr && created->entry.get_backend_attribute != nullptr) {
     error = created->Call("TRITONBACKEND_GetBackendAttribute", [&] { return created->entry.get_backend_attribute(created.get(), &created->attributes); });
   }
   if (error != nullptr) {
+    End(*created, is_initialized);
     dlclose(handle);
     return error;
   }
@@ -126,25 +129,27 @@ ErrorPtr BackendLibraries::OpenAndInitialize(const std::string& backend, const s
   return nullptr;
 }
 
+void BackendLibraries::End(TRITONBACKEND_Backend& backend, bool is_initialized) const {
+  if (is_initialized && backend.entry.finalize != nullptr) {
+    const ErrorPtr error = backend.Call("TRITONBACKEND_Finalize", [&] { return backend.entry.finalize(&backend); });
+    if (error != nullptr) events_->Log(TRITONSERVER_LOG_ERROR, __FILE__, __LINE__, "backend '" + backend.name + "' failed to finalize: " + error->message);
+  }
+  if (backend.memory_manager.allocated.empty()) return;
+  std::uint64_t bytes = 0;
+  for (const auto& [memory, size] : backend.memory_manager.allocated) {
+    bytes += size;
+    std::free(memory);
+  }
+  events_->Log(TRITONSERVER_LOG_WARN, __FILE__, __LINE__,
+               "backend '" + backend.name + "' did not free " + std::to_string(backend.memory_manager.allocated.size()) + " buffers (" + std::to_string(bytes) +
+                   " bytes) of the memory manager before it was closed");
+}
+
 void BackendLibraries::CloseAll() {
   const std::lock_guard lock(mutex_);
   for (auto& [path, library] : libraries_) {
     if (library->backend == nullptr) continue;
-    TRITONBACKEND_Backend& backend = *library->backend;
-    if (backend.entry.finalize != nullptr) {
-      const ErrorPtr error = backend.Call("TRITONBACKEND_Finalize", [&] { return backend.entry.finalize(&backend); });
-      if (error != nullptr) events_->Log(TRITONSERVER_LOG_ERROR, __FILE__, __LINE__, "backend '" + backend.name + "' failed to finalize: " + error->message);
-    }
-    if (!backend.memory_manager.allocated.empty()) {
-      std::uint64_t bytes = 0;
-      for (const auto& [memory, size] : backend.memory_manager.allocated) {
-        bytes += size;
-        std::free(memory);
-      }
-      events_->Log(TRITONSERVER_LOG_WARN, __FILE__, __LINE__,
-                   "backend '" + backend.name + "' did not free " + std::to_string(backend.memory_manager.allocated.size()) + " buffers (" + std::to_string(bytes) +
-                       " bytes) of the memory manager before it was closed");
-    }
+    End(*library->backend, true);
     dlclose(library->handle);
   }
   libraries_.clear();

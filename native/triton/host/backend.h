@@ -86,6 +86,8 @@ class BackendLibraries {
   ErrorPtr Find(
       const std::string& backend, const std::string& file_name, const std::string& model_directory, std::uint64_t version, std::string* path) const;
   ErrorPtr OpenAndInitialize(const std::string& backend, const std::string& path, const std::string& config_json, Library* library) const;
+  // Before its library is closed: finalizes what was initialized, and frees the memory that it did not.
+  void End(TRITONBACKEND_Backend& backend, bool is_initialized) const;
 
   const std::vector<std::string> backend_directories_;
   const EventQueuePtr events_;

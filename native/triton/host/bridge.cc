@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <exception>
+#include <system_error>
 
 TRITONSERVER_InferenceResponse::~TRITONSERVER_InferenceResponse() {
   for (Output& output : outputs) {
@@ -140,6 +141,11 @@ TRITONSERVER_Error* Bridge::Infer(ModelBridge* model, TRITONSERVER_InferenceRequ
   }
   const std::lock_guard lock(mutex_);
   if (is_closed_) return Closing().release();
+  try {
+    model->StartThread();
+  } catch (const std::system_error& error) {
+    return MakeError(TRITONSERVER_ERROR_UNAVAILABLE, std::string("the machine has no thread left for the answers to a backend's requests (") + error.what() + ")");
+  }
   std::uint64_t idle = 0;
   if (!request->token.compare_exchange_strong(idle, next_token_)) {
     return InvalidArgument("inference request for model '" + request->model_name + "' is in the server: it can be sent again after its release callback");
@@ -201,6 +207,8 @@ void Bridge::Deliver(
       if (ErrorPtr error = AllocateOutputs(response, inference.allocator_userp, tensors)) response->error = std::move(error);
     } catch (const std::exception& exception) {
       response->error.reset(MakeError(TRITONSERVER_ERROR_INTERNAL, std::string("a response allocator threw an exception: ") + exception.what()));
+    } catch (...) {
+      response->error.reset(MakeError(TRITONSERVER_ERROR_INTERNAL, "a response allocator threw something that is no std::exception"));
     }
   }
   inference.response_fn(response, flags, inference.response_userp);
@@ -213,22 +221,29 @@ TRITONSERVER_Error* Bridge::ReleaseInfer(std::uint64_t infer) {
     return MakeError(TRITONSERVER_ERROR_NOT_FOUND, "inference request " + std::to_string(infer) + " of a backend is not held: it was released, or never sent");
   }
   found->second->is_released = true;
-  found->second->model->Post([inference = found->second] {
-    TRITONSERVER_InferenceRequest* const request = inference->request;
-    request->token = 0;
-    request->release_fn(request, TRITONSERVER_REQUEST_RELEASE_ALL, request->release_userp);
-  });
+  PostRelease(found->second);
   EndIfOver(found);
   return nullptr;
 }
 
 void Bridge::EndIfOver(std::unordered_map<std::uint64_t, std::shared_ptr<Inference>>::iterator inference) {
   if (!inference->second->is_final || !inference->second->is_released) return;
-  const std::shared_ptr<Inference> over = inference->second;
+  PostEnd(inference->second);
   inferences_.erase(inference);
-  // Behind its callbacks, in the same thread.
-  if (over->trace != nullptr) over->model->Post([over] { EndTrace(over->trace); });
-  over->model->Post([over] { over->model->CountInference(-1); });
+}
+
+void Bridge::PostRelease(const std::shared_ptr<Inference>& inference) {
+  inference->model->Post([inference] {
+    TRITONSERVER_InferenceRequest* const request = inference->request;
+    request->token = 0;
+    request->release_fn(request, TRITONSERVER_REQUEST_RELEASE_ALL, request->release_userp);
+  });
+}
+
+// Behind its callbacks, in the same thread; apart from them, since those may throw.
+void Bridge::PostEnd(const std::shared_ptr<Inference>& inference) {
+  if (inference->trace != nullptr) inference->model->Post([trace = inference->trace] { EndTrace(trace); });
+  inference->model->Post([inference] { inference->model->CountInference(-1); });
 }
 
 void Bridge::Close() {
@@ -246,14 +261,8 @@ void Bridge::Close() {
         Deliver(*inference, content, &nothing, TRITONSERVER_RESPONSE_COMPLETE_FINAL);
       });
     }
-    inference->model->Post([inference = inference] {
-      if (!inference->is_released) {
-        inference->request->token = 0;
-        inference->request->release_fn(inference->request, TRITONSERVER_REQUEST_RELEASE_ALL, inference->request->release_userp);
-      }
-    });
-    if (inference->trace != nullptr) inference->model->Post([inference = inference] { EndTrace(inference->trace); });
-    inference->model->Post([inference = inference] { inference->model->CountInference(-1); });
+    if (!inference->is_released) PostRelease(inference);
+    PostEnd(inference);
   }
   inferences_.clear();
 }
@@ -261,9 +270,13 @@ void Bridge::Close() {
 ModelBridge::ModelBridge(Bridge* bridge, std::uint64_t model_token, std::string model_name)
     : bridge_(bridge), model_token_(model_token), model_name_(std::move(model_name)) {}
 
-void ModelBridge::Post(TaskThread::Task task) {
+void ModelBridge::StartThread() {
   const std::lock_guard lock(mutex_);
   if (thread_ == nullptr) thread_ = std::make_unique<TaskThread>("bls " + model_name_, bridge_->events(), model_token_);
+}
+
+void ModelBridge::Post(TaskThread::Task task) {
+  const std::lock_guard lock(mutex_);
   thread_->Post(std::move(task));
 }
 

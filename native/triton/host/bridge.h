@@ -132,6 +132,8 @@ class Bridge {
 
   static void Deliver(const Inference& inference, const std::shared_ptr<TRITONSERVER_InferenceResponse>& content, std::vector<OwnedTensor>* tensors, std::uint32_t flags);
   void EndIfOver(std::unordered_map<std::uint64_t, std::shared_ptr<Inference>>::iterator inference);
+  static void PostRelease(const std::shared_ptr<Inference>& inference);
+  static void PostEnd(const std::shared_ptr<Inference>& inference);
 
   const EventQueuePtr events_;
   std::mutex mutex_;
@@ -150,7 +152,9 @@ class ModelBridge {
   TRITONSERVER_Server* server() { return &server_; }
   Bridge& bridge() { return *bridge_; }
   std::uint64_t model_token() const { return model_token_; }
-  // To the thread for answers, which starts with the first.
+  // Starts the thread for answers, where it does not run yet. @throws std::system_error
+  void StartThread();
+  // To that thread.
   void Post(TaskThread::Task task);
   void CountInference(int difference);
   // Until no request of the model is out. Reports every so often.

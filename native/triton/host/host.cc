@@ -34,6 +34,16 @@ TRITONSERVER_Error* NoSuch(const char* what, std::uint64_t token) {
   return MakeError(TRITONSERVER_ERROR_NOT_FOUND, std::string("no ") + what + " has the token " + std::to_string(token));
 }
 
+// Runs the body of a call. No exception crosses into the embedder's C.
+template <class Body>
+TRITONSERVER_Error* Contained(Body body, TRITONSERVER_Error_Code code = TRITONSERVER_ERROR_UNAVAILABLE) {
+  try {
+    return body();
+  } catch (const std::exception& exception) {
+    return MakeError(code, std::string("the machine has no memory or thread left for this (") + exception.what() + "): load fewer models, or give the machine more");
+  }
+}
+
 }  // namespace
 
 struct TritonHost {
@@ -153,9 +163,11 @@ struct TritonHost {
 TRITONSERVER_Error* tritonhost_new(const TritonHostOptions* options, TritonHost** host) {
   TRITONHOST_REQUIRE(options);
   TRITONHOST_REQUIRE(host);
-  *host = new TritonHost(*options);
-  RegisterEventQueue((*host)->events);
-  return nullptr;
+  return Contained([&]() -> TRITONSERVER_Error* {
+    *host = new TritonHost(*options);
+    RegisterEventQueue((*host)->events);
+    return nullptr;
+  });
 }
 
 TRITONSERVER_Error* tritonhost_close(TritonHost* host, uint32_t timeout_ms) {
@@ -202,13 +214,9 @@ char* tritonhost_metrics_text() { return strdup(MetricRegistry::Instance().Prome
 
 void tritonhost_text_free(char* text) { std::free(text); }
 
-TRITONSERVER_Error* tritonhost_load_model(TritonHost* host, const TritonHostModelOptions* options) {
-  TRITONHOST_REQUIRE(host);
-  TRITONHOST_REQUIRE(options);
-  TRITONHOST_REQUIRE(options->name);
-  TRITONHOST_REQUIRE(options->directory);
-  TRITONHOST_REQUIRE(options->backend);
-  TRITONHOST_REQUIRE(options->config_json);
+namespace {
+
+TRITONSERVER_Error* LoadModel(TritonHost* host, const TritonHostModelOptions* options) {
   const std::string backend_config = TextOr(options->backend_config_json, R"({"cmdline":{}})");
   if (!IsJson(options->config_json)) return InvalidArgument(std::string("the config of model '") + options->name + "' is not JSON");
   if (!IsJson(backend_config)) return InvalidArgument(std::string("the backend config of '") + options->backend + "' is not JSON");
@@ -221,11 +229,12 @@ TRITONSERVER_Error* tritonhost_load_model(TritonHost* host, const TritonHostMode
   auto facts = std::make_shared<ModelFacts>(ModelFacts{
       options->token, options->name, static_cast<std::int64_t>(options->version), options->backend, options->may_reschedule,
       Texts(options->outputs, options->output_count), Texts(options->states, options->state_count)});
-  ModelEntry& entry = host->models[options->token];
-  entry.model = std::make_unique<TRITONBACKEND_Model>(
+  auto model = std::make_unique<TRITONBACKEND_Model>(
       std::move(facts), ModelOptions{options->directory, TextOr(options->library, ""), options->config_json, backend_config, options->auto_complete_config}, &host->bridge,
       host->events, host->removal_times);
   const std::uint64_t token = options->token;
+  ModelEntry& entry = host->models[token];
+  entry.model = std::move(model);
   entry.model->Start(
       &host->libraries,
       [host, token](EventPtr event, bool is_initialized) {
@@ -242,6 +251,18 @@ TRITONSERVER_Error* tritonhost_load_model(TritonHost* host, const TritonHostMode
   return nullptr;
 }
 
+}  // namespace
+
+TRITONSERVER_Error* tritonhost_load_model(TritonHost* host, const TritonHostModelOptions* options) {
+  TRITONHOST_REQUIRE(host);
+  TRITONHOST_REQUIRE(options);
+  TRITONHOST_REQUIRE(options->name);
+  TRITONHOST_REQUIRE(options->directory);
+  TRITONHOST_REQUIRE(options->backend);
+  TRITONHOST_REQUIRE(options->config_json);
+  return Contained([&] { return LoadModel(host, options); });
+}
+
 TRITONSERVER_Error* tritonhost_unload_model(TritonHost* host, uint64_t model) {
   TRITONHOST_REQUIRE(host);
   const std::lock_guard lock(host->mutex);
@@ -251,10 +272,9 @@ TRITONSERVER_Error* tritonhost_unload_model(TritonHost* host, uint64_t model) {
   return nullptr;
 }
 
-TRITONSERVER_Error* tritonhost_add_instance(TritonHost* host, const TritonHostInstanceOptions* options) {
-  TRITONHOST_REQUIRE(host);
-  TRITONHOST_REQUIRE(options);
-  TRITONHOST_REQUIRE(options->name);
+namespace {
+
+TRITONSERVER_Error* AddInstance(TritonHost* host, const TritonHostInstanceOptions* options) {
   const std::string host_policy = TextOr(options->host_policy_json, "{}");
   if (!IsJson(host_policy)) return InvalidArgument(std::string("the host policy of instance '") + options->name + "' is not JSON");
 
@@ -268,14 +288,15 @@ TRITONSERVER_Error* tritonhost_add_instance(TritonHost* host, const TritonHostIn
   if (options->token == 0 || host->instances.contains(options->token)) {
     return InvalidArgument("instance token " + std::to_string(options->token) + " is 0 or in use: take another, or wait until that instance is removed");
   }
-  InstanceEntry& entry = host->instances[options->token];
-  entry.model = options->model;
-  entry.instance = std::make_unique<TRITONBACKEND_ModelInstance>(
+  auto instance = std::make_unique<TRITONBACKEND_ModelInstance>(
       model->second.model.get(),
       InstanceOptions{options->token, options->name, options->kind, options->device_id, options->is_passive, host_policy,
                       Texts(options->profiles, options->profile_count), std::move(secondary_devices), {options->processors, options->processors + options->processor_count}},
       host->events);
   const std::uint64_t token = options->token;
+  InstanceEntry& entry = host->instances[token];
+  entry.model = options->model;
+  entry.instance = std::move(instance);
   entry.instance->Start([host, token](EventPtr event, bool is_initialized) {
     if (!is_initialized) {
       host->ReapInstance(token, std::move(event));
@@ -289,6 +310,15 @@ TRITONSERVER_Error* tritonhost_add_instance(TritonHost* host, const TritonHostIn
     host->events->Push(std::move(event));
   });
   return nullptr;
+}
+
+}  // namespace
+
+TRITONSERVER_Error* tritonhost_add_instance(TritonHost* host, const TritonHostInstanceOptions* options) {
+  TRITONHOST_REQUIRE(host);
+  TRITONHOST_REQUIRE(options);
+  TRITONHOST_REQUIRE(options->name);
+  return Contained([&] { return AddInstance(host, options); });
 }
 
 TRITONSERVER_Error* tritonhost_remove_instance(TritonHost* host, uint64_t instance) {
@@ -337,7 +367,7 @@ TRITONSERVER_Error* tritonhost_submit(TritonHost* host, uint64_t instance, uint6
   HOST_REQUIRE_OPEN(host);
   const auto found = host->instances.find(instance);
   if (found == host->instances.end() || !found->second.is_initialized || found->second.is_removing) return NoSuch("initialized instance", instance);
-  return found->second.instance->Submit(batch, requests, request_count);
+  return Contained([&] { return found->second.instance->Submit(batch, requests, request_count); });
 }
 
 TRITONSERVER_Error* tritonhost_cancel(TritonHost* host, uint64_t instance, uint64_t request) {
@@ -393,7 +423,8 @@ TRITONSERVER_Error* tritonhost_end_batch(TritonHost* host, uint64_t model, uint6
 
 TRITONSERVER_Error* tritonhost_respond(TritonHost* host, uint64_t infer, const TritonHostReply* reply, uint32_t flags) {
   TRITONHOST_REQUIRE(host);
-  return host->bridge.Respond(infer, reply, flags);
+  // UNAVAILABLE is what a backend hears of a server that stops.
+  return Contained([&] { return host->bridge.Respond(infer, reply, flags); }, TRITONSERVER_ERROR_INTERNAL);
 }
 
 TRITONSERVER_Error* tritonhost_release_infer(TritonHost* host, uint64_t infer) {

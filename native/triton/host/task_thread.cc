@@ -48,14 +48,18 @@ void TaskThread::Run(const std::string& name, const EventQueuePtr& events, std::
   for (;;) {
     changed_.wait(lock, [this] { return is_ending_ || !tasks_.empty(); });
     if (tasks_.empty()) return;
-    const Task task = std::move(tasks_.front());
+    Task task = std::move(tasks_.front());
     tasks_.pop_front();
     lock.unlock();
     try {
       task();
     } catch (const std::exception& exception) {
       events->Log(TRITONSERVER_LOG_ERROR, __FILE__, __LINE__, "a callback of a backend threw an exception on thread '" + name + "': " + exception.what());
+    } catch (...) {
+      events->Log(TRITONSERVER_LOG_ERROR, __FILE__, __LINE__, "a callback of a backend threw something that is no std::exception on thread '" + name + "'");
     }
+    // What it holds may be large: nobody who posts waits for its end.
+    task = nullptr;
     lock.lock();
   }
 }
