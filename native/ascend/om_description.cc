@@ -266,9 +266,12 @@ size_t ElementBytes(aclDataType type) {
 }
 
 int64_t ElementCount(const Dims& dims) {
+  // So that bytes can be counted too: no element is larger than 16.
+  constexpr int64_t LARGEST = INT64_MAX / 16;
+  if (std::any_of(dims.begin(), dims.end(), [](int64_t dim) { return dim < 0; })) return -1;
   int64_t count = 1;
   for (const int64_t dim : dims) {
-    if (dim < 0) return -1;
+    if (dim > 0 && count > LARGEST / dim) throw Error(ErrorKind::InvalidArgument, "shape " + DimsText(dims) + " has more elements than memory can hold");
     count *= dim;
   }
   return count;

@@ -79,7 +79,7 @@ std::string ChipFamily(const std::string& chip);
 const char* TritonTypeName(aclDataType type);
 /** Bytes of one element; 0: less than one byte, or unknown. */
 size_t ElementBytes(aclDataType type);
-/** Product of the dims; -1 with an open one. */
+/** Product of the dims; -1 with an open one. @throws Error InvalidArgument for more elements than an address space has room for, of any type */
 int64_t ElementCount(const Dims& dims);
 /** "[1,3,-1]" */
 std::string DimsText(const Dims& dims);

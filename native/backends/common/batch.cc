@@ -41,8 +41,8 @@ RequestInput ReadInput(TRITONBACKEND_Input* input) {
     held += piece.byte_size;
     read.pieces.push_back(piece);
   }
-  const std::uint64_t element = TRITONSERVER_DataTypeByteSize(read.datatype);
-  const std::uint64_t wanted = element == 0 ? read.byte_size : static_cast<std::uint64_t>(ElementCount(read.shape)) * element;
+  const std::uint64_t counted = ByteCount(read.datatype, read.shape);
+  const std::uint64_t wanted = TRITONSERVER_DataTypeByteSize(read.datatype) == 0 ? read.byte_size : counted;
   if (held != read.byte_size || wanted != read.byte_size) {
     throw InvalidArgument("input '" + read.name + "' of shape " + ShapeText(read.shape) + " is " + std::to_string(wanted) + " bytes, but came with " + std::to_string(held));
   }
@@ -97,9 +97,10 @@ void Batch::Read(Member& member) const {
     member.inputs.push_back(ReadInput(input));
   }
   if (config_.is_batching() && !member.inputs.empty()) {
-    const std::vector<std::int64_t>& shape = member.inputs.front().shape;
-    if (shape.empty()) throw InvalidArgument("input '" + member.inputs.front().name + "' has no batch dimension");
-    member.batch_size = shape.front();
+    for (const RequestInput& input : member.inputs) {
+      if (input.shape.empty()) throw InvalidArgument("input '" + input.name + "' has no batch dimension");
+    }
+    member.batch_size = member.inputs.front().shape.front();
   }
   Must(TRITONBACKEND_RequestOutputCount(member.request, &count));
   member.outputs.reserve(count);
@@ -244,11 +245,14 @@ std::vector<Slice> Batch::Share(const std::string& output, TRITONSERVER_DataType
                                 std::uint64_t byte_size) const {
   const std::vector<std::vector<std::int64_t>> shapes = SharedShapes(output, shape);
   const std::uint64_t element = TRITONSERVER_DataTypeByteSize(datatype);
+  // That the whole has a number of bytes holds for its parts, which are no more elements.
+  ByteCount(datatype, shape);
   std::vector<Slice> slices;
   std::uint64_t position = 0;
   std::int64_t wanted = 0;
-  for (const std::vector<std::int64_t>& own : shapes) wanted += ElementCount(own);
-  if (wanted != ElementCount(shape)) {
+  bool is_countable = true;
+  for (const std::vector<std::int64_t>& own : shapes) is_countable &= !__builtin_add_overflow(wanted, ElementCount(own), &wanted);
+  if (!is_countable || wanted != ElementCount(shape)) {
     throw Internal("output '" + output + "' of model '" + config_.name + "' has shape " + ShapeText(shape) + ", which is " + std::to_string(ElementCount(shape)) +
                    " elements; scattered with the shapes of its source input it is to have " + std::to_string(wanted) +
                    ". Check batch_output and the dims of the output");

@@ -160,4 +160,12 @@ std::int64_t ElementCount(const std::vector<std::int64_t>& shape) {
   return count;
 }
 
+std::uint64_t ByteCount(TRITONSERVER_DataType datatype, const std::vector<std::int64_t>& shape) {
+  std::int64_t bytes = ElementCount(shape);
+  if (__builtin_mul_overflow(bytes, std::int64_t{TRITONSERVER_DataTypeByteSize(datatype)}, &bytes)) {
+    throw InvalidArgument("shape " + ShapeText(shape) + " of " + TRITONSERVER_DataTypeString(datatype) + " has more bytes than a machine can have");
+  }
+  return static_cast<std::uint64_t>(bytes);
+}
+
 }  // namespace npu_console::kit

@@ -103,5 +103,8 @@ std::filesystem::path FindModelFile(const ModelFacts& model, const std::string& 
 std::string ShapeText(const std::vector<std::int64_t>& shape);
 // Product of the dims; 1 for none. @throws Error INVALID_ARG for a negative dimension or one that does not fit into 63 bits
 std::int64_t ElementCount(const std::vector<std::int64_t>& shape);
+// Bytes of a tensor of that shape; of a type whose elements have no size of their own (BYTES) 0. @throws Error INVALID_ARG as ElementCount, and for more bytes
+// than fit into 63 bits
+std::uint64_t ByteCount(TRITONSERVER_DataType datatype, const std::vector<std::int64_t>& shape);
 
 }  // namespace npu_console::kit

@@ -229,7 +229,7 @@ void Instance::DeliverOne(kit::Batch& batch, const Wanted& output, OrtValue* val
   if (datatype == TRITONSERVER_TYPE_INVALID) throw kit::Internal("output '" + name + "' has the ONNX element type " + std::to_string(info.onnx_type) + ", which the protocol does not know");
   std::string strings;
   void* data = nullptr;
-  std::uint64_t byte_size = static_cast<std::uint64_t>(kit::ElementCount(info.shape)) * TRITONSERVER_DataTypeByteSize(datatype);
+  std::uint64_t byte_size = kit::ByteCount(datatype, info.shape);
   if (datatype == TRITONSERVER_TYPE_BYTES) {
     const auto count = static_cast<std::size_t>(kit::ElementCount(info.shape));
     std::size_t length = 0;

@@ -61,6 +61,15 @@ TEST(copies_blocks_between_shapes) {
   CHECK(rows == (std::vector<float>{1, 2, 3, 4, 0, 0}));
 }
 
+TEST(counts_elements_of_a_shape) {
+  CHECK_EQ(ElementCount({2, 3}), 6);
+  CHECK_EQ(ElementCount({}), 1);
+  CHECK_EQ(ElementCount({int64_t{1} << 40, 0, int64_t{1} << 40}), 0);
+  CHECK_EQ(ElementCount({int64_t{1} << 40, int64_t{1} << 40, -1}), -1);
+  // 2^64 elements, which are 0 where nobody looks.
+  CheckThrows([] { ElementCount({int64_t{1} << 32, int64_t{1} << 32}); }, ErrorKind::InvalidArgument, 0, {"shape [4294967296,4294967296] has more elements than memory can hold"});
+}
+
 TEST(runs_a_static_model) {
   UseCards({"910B3", "910B3"});
   const std::string onnx = fixture::LinearModel(4);

@@ -91,6 +91,15 @@ TEST(Kit, fails_a_wrong_request_alone_and_all_where_the_run_fails) {
   EXPECT_EQ(unavailable->error_code, TRITONSERVER_ERROR_UNAVAILABLE);
   EXPECT_EQ(rig.Wait(TRITONHOST_EVENT_BATCH_STATISTICS, 1)->batch_size, 1U);
 
+  // 2^61 numbers of 8 bytes: 2^64, which is 0 where nobody looks.
+  Request vast(15), no_batch(16);
+  vast.Raw("X", TRITONSERVER_TYPE_INT64, {1, std::int64_t{1} << 61}, "").Output("OX");
+  rig.Submit(1, 53, {&vast});
+  EXPECT_EQ(std::string(rig.Wait(TRITONHOST_EVENT_RESPONSE, 15)->error_message), "shape [1,2305843009213693952] of INT64 has more bytes than a machine can have");
+  no_batch.Input("X", {{1}}).Raw("F", TRITONSERVER_TYPE_INT32, {}, "1234").Output("OX");
+  rig.Submit(1, 54, {&no_batch});
+  EXPECT_EQ(std::string(rig.Wait(TRITONHOST_EVENT_RESPONSE, 16)->error_message), "input 'F' has no batch dimension");
+
   Request whole(21), other(22), half(23);
   whole.Input("X", {{1}}).Input("F", {{2}}).Output("OX");
   other.Input("X", {{1}}).Input("F", {{0}}).Output("OX");
