@@ -64,7 +64,12 @@ export class InferenceServerQuestions implements ServerQuestions {
     const reply = (flags: number, answer: HostReply | null) => { whileOpen(() => { host.respond(token, flags, answer) }) }
     const end = (answer: HostReply | null) => {
       this.#calls.delete(token)
-      reply(RESPONSE_FINAL, answer)
+      try {
+        reply(RESPONSE_FINAL, answer)
+      } catch (error) {
+        // The machine has no memory for it, say: the backend waits, and hears at least that.
+        reply(RESPONSE_FINAL, errorReply(event, toServerError(error)))
+      }
       // The inputs were copied long ago; until now the backend could still cancel.
       whileOpen(() => { host.releaseInfer(token) })
     }
