@@ -109,6 +109,7 @@ OmModel::OmModel(std::shared_ptr<Device> device, const std::string& path, const 
   staged_.resize(description_.inputs.size());
   stream_ = std::make_unique<Stream>(device_);
   LimitCores();
+  NoteCoreLimits();
   if (description_.gear_input.has_value()) ReadGearOutputs();
 }
 
@@ -134,17 +135,22 @@ void OmModel::CheckChip(const std::string& path) const {
 void OmModel::LimitCores() {
   if (options_.cube_cores == 0 && options_.vector_cores == 0) return;
   const AclApi& api = device_->api();
-  if (api.aclrtSetStreamResLimit == nullptr || api.aclrtUseStreamResInCurrentThread == nullptr || api.aclrtUnuseStreamResInCurrentThread == nullptr) {
-    notes_.emplace_back("aicore_num is not applied: core limits at run time come with CANN 8.3, this is " + api.Version());
-    return;
-  }
+  if (api.aclrtSetStreamResLimit == nullptr || api.aclrtUseStreamResInCurrentThread == nullptr || api.aclrtUnuseStreamResInCurrentThread == nullptr) return;
   const auto set = [&](aclrtDevResLimitType type, uint32_t cores, const char* what) {
     if (cores > 0) device_->Check(api.aclrtSetStreamResLimit(stream_->handle(), type, cores), "limiting " + path_ + " to " + std::to_string(cores) + " " + what);
   };
   set(ACL_RT_DEV_RES_CUBE_CORE, options_.cube_cores, "cube cores");
   set(ACL_RT_DEV_RES_VECTOR_CORE, options_.vector_cores, "vector cores");
   limits_cores_ = true;
-  if (!description_.has_free_shapes()) notes_.emplace_back("aicore_num may not act on this model: its shapes are fixed, and it was compiled for a number of cores");
+}
+
+void OmModel::NoteCoreLimits() {
+  if (options_.cube_cores == 0 && options_.vector_cores == 0) return;
+  if (!limits_cores_) {
+    notes_.emplace_back("aicore_num is not applied: core limits at run time come with CANN 8.3, this is " + device_->api().Version());
+  } else if (!description_.has_free_shapes()) {
+    notes_.emplace_back("aicore_num may not act on this model: its shapes are fixed, and it was compiled for a number of cores");
+  }
 }
 
 void OmModel::ReadGearOutputs() {
@@ -253,7 +259,6 @@ std::vector<OmOutput> OmModel::Run(const RunPlan& plan, OmTimes* times) {
   // After an error a stream may stay in it.
   if (stream_ == nullptr) {
     stream_ = std::make_unique<Stream>(device_);
-    notes_.clear();
     LimitCores();
   }
   const bool has_room = !description_.has_free_shapes() || !options_.output_bytes.empty() ||

@@ -59,7 +59,7 @@ class OmModel {
   Device& device() const { return *device_; }
   size_t work_bytes() const { return work_bytes_; }
   size_t weight_bytes() const { return weight_bytes_; }
-  /** Sentences about what this CANN could not do of what was asked for. */
+  /** Sentences about what this CANN could not do of what was asked for. They stay as they are: other threads may read them during a run. */
   const std::vector<std::string>& notes() const { return notes_; }
 
   /** The shapes of a run; see PlanRun. @throws Error InvalidArgument */
@@ -82,6 +82,7 @@ class OmModel {
 
   void CheckChip(const std::string& path) const;
   void LimitCores();
+  void NoteCoreLimits();
   void ReadGearOutputs();
   std::shared_ptr<Launch> MakeLaunch(const RunPlan& plan, bool has_own_outputs);
   void SetGear(Launch& launch, size_t gear);

@@ -86,8 +86,10 @@ void Instance::Execute(kit::Batch& batch) {
   std::vector<ascend::OmOutput> outputs;
   try {
     outputs = model_->Run(plan);
+    const std::lock_guard lock(mutex_);
     failures_in_a_row_ = 0;
   } catch (const ascend::Error& error) {
+    const std::lock_guard lock(mutex_);
     if (error.scope() != ascend::FaultScope::Call) failures_in_a_row_++;
     last_failure_ = error.what();
     throw ToTriton(error);
@@ -98,6 +100,7 @@ void Instance::Execute(kit::Batch& batch) {
 
 void Instance::CheckReady() const {
   if (model_->device().is_faulty()) throw kit::Unavailable("device " + std::to_string(device_id_) + " is out of order: " + model_->device().fault());
+  const std::lock_guard lock(mutex_);
   if (failures_in_a_row_ >= FAILURES_ALLOWED) {
     throw kit::Unavailable(std::to_string(failures_in_a_row_) + " runs in a row failed, so the instance has to be started again. The last one: " + last_failure_);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,8 @@ class Instance {
   const int device_id_;
   std::unique_ptr<ascend::OmModel> model_;
   kit::GrowingBuffer gathered_, cropped_;
+  // Of what follows: the server asks whether the instance is ready on another thread than it runs batches.
+  mutable std::mutex mutex_;
   int failures_in_a_row_ = 0;
   std::string last_failure_;
 };

@@ -1,10 +1,13 @@
 // libtriton_npu_om.so through the host, over two simulated cards of the kind 910B3. Each group is a process of its own.
+#include <list>
+
 #include "core/compiled_model.h"
 #include "npu_server.h"
 #include "test/fixture.h"
 
 using namespace npu;
 using rig::Bytes;
+using rig::Must;
 using simulator::GearKind;
 
 namespace {
@@ -224,6 +227,25 @@ TEST(Fault, an_operator_that_fails_costs_one_request_and_three_the_instance) {
   EXPECT_CONTAINS(server.Ready(100), "3 runs in a row failed");
   EXPECT_EQ(server.Restart(100), "");
   EXPECT_EQ(Floats(Bytes(*server.Infer(100, {1, 2, 3, 4}, {1, 4}), "y")), Linear({1, 2, 3, 4}));
+}
+
+TEST(Fault, is_asked_whether_it_is_ready_while_its_runs_fail) {
+  Server server;
+  EXPECT_EQ(server.ServeModel(1, Om(fixture::LinearModel(1)), Parameters({{"aicore_num", "4"}})), "");
+  EXPECT_CONTAINS(server.report(), "aicore_num may not act on this model");
+  UseFaults(R"({"kind":"operator-exception","phase":"run","count":1000})");
+  std::list<Request> requests;
+  for (int run = 0; run < 20; ++run) {
+    Request& request = requests.emplace_back(server.NextToken());
+    const std::vector<float> x = {1, 2, 3, 4};
+    request.Raw("x", TRITONSERVER_TYPE_FP32, {1, 4}, npu::BytesOf(x)).Output("y");
+    server.Send(100, request);
+    Must(tritonhost_check_instance(server.host(), 100));
+    Must(tritonhost_check_instance(server.host(), 100));
+  }
+  for (const Request& request : requests) EXPECT_CONTAINS(Said(server.Answer(request)), "507015");
+  for (int check = 0; check < 40; ++check) EXPECT_CONTAINS(server.Wait(TRITONHOST_EVENT_INSTANCE_READINESS, 100)->detail, "aicore_num may not act on this model");
+  EXPECT_CONTAINS(server.Ready(100), "20 runs in a row failed");
 }
 
 TEST(Fault, a_full_card_refuses_the_load_and_says_what_to_do) {
