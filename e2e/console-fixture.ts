@@ -18,6 +18,8 @@ export interface ConsoleOptions {
   readonly electronPath: string | undefined
   /** A file that the server process loads ahead of itself; undefined: none. */
   readonly serverPreload: string | undefined
+  /** Flags of `serve` beyond the usual. */
+  readonly serverFlags: readonly string[]
 }
 
 export interface RunningConsole {
@@ -52,7 +54,8 @@ export const test = base.extend<ConsoleOptions & { console: RunningConsole }, Wo
   host: ['browser', { option: true }],
   electronPath: [undefined, { option: true }],
   serverPreload: [undefined, { option: true }],
-  console: async ({ host, electronPath, serverPreload, viewport, sharedChromium }, use) => {
+  serverFlags: [[], { option: true }],
+  console: async ({ host, electronPath, serverPreload, serverFlags, viewport, sharedChromium }, use) => {
     const dataDirectory = mkdtempSync(join(tmpdir(), 'npu-console-e2e-'))
     mkdirSync(join(dataDirectory, 'home'), { recursive: true })
     const env = { XDG_DATA_HOME: join(dataDirectory, 'data'), XDG_CONFIG_HOME: join(dataDirectory, 'config'), HOME: join(dataDirectory, 'home') }
@@ -60,7 +63,9 @@ export const test = base.extend<ConsoleOptions & { console: RunningConsole }, Wo
     const errors: string[] = []
     let close = async () => {}
     try {
-      const running = host === 'browser' ? await openInBrowser(env, await sharedChromium(), viewport, serverPreload) : await openDesktop(env, dataDirectory, electronPath, serverPreload)
+      const running = host === 'browser'
+        ? await openInBrowser(env, await sharedChromium(), viewport, serverPreload, serverFlags)
+        : await openDesktop(env, dataDirectory, electronPath, serverPreload, serverFlags)
       close = running.close
       watch(running.page, outside, errors)
       await use({ ...running, dataDirectory, httpPort: () => httpPortOf(running.page) })
@@ -85,9 +90,11 @@ export async function newVisitor(browser: Browser, viewport: { width: number; he
   return context.newPage()
 }
 
-async function openInBrowser(ownEnv: NodeJS.ProcessEnv, browser: Browser, viewport: { width: number; height: number } | null, serverPreload: string | undefined): Promise<OpenConsole> {
+async function openInBrowser(
+  ownEnv: NodeJS.ProcessEnv, browser: Browser, viewport: { width: number; height: number } | null, serverPreload: string | undefined, serverFlags: readonly string[],
+): Promise<OpenConsole> {
   const env: NodeJS.ProcessEnv = { ...ownEnv, ...(serverPreload === undefined ? {} : { NODE_OPTIONS: nodeOptions(serverPreload) }) }
-  const flags = ['--console', '--model-control-mode=explicit']
+  const flags = ['--console', '--model-control-mode=explicit', ...serverFlags]
   let server = await startServerProcess(flags, { built: true, env })
   try {
     const page = await newVisitor(browser, viewport)
@@ -121,9 +128,11 @@ async function openInBrowser(ownEnv: NodeJS.ProcessEnv, browser: Browser, viewpo
   }
 }
 
-async function openDesktop(env: Record<string, string>, dataDirectory: string, electronPath: string | undefined, serverPreload: string | undefined): Promise<OpenConsole> {
+async function openDesktop(
+  env: Record<string, string>, dataDirectory: string, electronPath: string | undefined, serverPreload: string | undefined, serverFlags: readonly string[],
+): Promise<OpenConsole> {
   const desktop = await launchDesktop({
-    userDataDirectory: join(dataDirectory, 'electron'), env, ...(electronPath === undefined ? {} : { executablePath: electronPath }),
+    userDataDirectory: join(dataDirectory, 'electron'), env, args: serverFlags, ...(electronPath === undefined ? {} : { executablePath: electronPath }),
   })
   const { app, page } = desktop
   if (serverPreload !== undefined) {

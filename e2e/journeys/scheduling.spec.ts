@@ -72,7 +72,10 @@ test('an ensemble: what it is, its steps with their times, the last requests, an
 })
 
 test.describe('with a way to end an instance', () => {
-  test.use({ serverPreload: fileURLToPath(new URL('../testing/end-instance.cjs', import.meta.url)) })
+  // A thread that ends takes its instance with it only where instances are worker threads.
+  test.use({
+    serverPreload: fileURLToPath(new URL('../testing/end-instance.cjs', import.meta.url)), serverFlags: ['--backend-config=onnxruntime,implementation=worker'],
+  })
 
   test('an instance that dies shows on its row and in a notice, and comes back', { tag: '@either-host' }, async ({ console: { page, dataDirectory, openFolder, serverProcessId } }) => {
     test.setTimeout(240_000)

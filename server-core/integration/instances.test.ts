@@ -5,6 +5,8 @@ import { addModel } from '../testing/onnx-fixture.ts'
 import { identityConfig, TemporaryRepository } from '../testing/temporary-repository.ts'
 import { createTestServer, floatsOf, fp32, requestOf, type TestServer } from '../testing/test-server.ts'
 
+/** Where a thread can be ended from outside. */
+const ON_WORKERS = { backendConfig: { onnxruntime: { implementation: 'worker' } } }
 const slow = (milliseconds: number) => `parameters { key: "execute_delay_ms" value { string_value: "${milliseconds}" } }`
 const needs = (resources: string, priority = 1) => `instance_group { count: 1 kind: KIND_CPU rate_limiter { ${resources} priority: ${priority} } }`
 const ask = (test: TestServer, model: string) => test.server.infer(requestOf(model, [fp32('INPUT0', [1, 4], [1, 2, 3, 4])]))
@@ -96,7 +98,7 @@ describe('instances of an ONNX model', () => {
 
   it('serve on while one is replaced, with the reason beside READY', async () => {
     await using repository = await TemporaryRepository.create({ 'add/1/model.onnx': addModel(2), 'add/config.pbtxt': config(2) })
-    await using test = createTestServer([repository.path])
+    await using test = createTestServer([repository.path], ON_WORKERS)
     await test.server.start()
     const workers: Worker[] = []
     const collect = (worker: Worker) => { workers.push(worker) }
@@ -119,7 +121,7 @@ describe('instances of an ONNX model', () => {
   it('that are passive are made and never run', async () => {
     const passive = `${config(1)} instance_group { name: "spare" count: 1 kind: KIND_CPU passive: true }`
     await using repository = await TemporaryRepository.create({ 'add/1/model.onnx': addModel(2), 'add/config.pbtxt': passive })
-    await using test = createTestServer([repository.path])
+    await using test = createTestServer([repository.path], ON_WORKERS)
     await test.server.start()
     const workers: Worker[] = []
     const collect = (worker: Worker) => { workers.push(worker) }

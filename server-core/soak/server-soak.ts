@@ -57,7 +57,8 @@ export async function soakServer(seconds: number, seed: number): Promise<SoakRes
   await using repository = await TemporaryRepository.create(Object.fromEntries(MODELS.flatMap((name) => [
     [`${name}/1/model.onnx`, addModel(COLUMNS)], [`${name}/config.pbtxt`, CONFIGS[name]],
   ])))
-  await using test = createTestServer([repository.path])
+  // Instances that can be ended from outside.
+  await using test = createTestServer([repository.path], { backendConfig: { onnxruntime: { implementation: 'worker' } } })
   try {
     await test.server.start()
     for (const name of MODELS) await test.server.loadModel(name)
