@@ -40,6 +40,7 @@ void Buffer::Release() {
 }
 
 Buffer BufferPool::Take(size_t bytes) {
+  device_.RequireSound();
   const size_t size = SizeClass(bytes);
   {
     const std::lock_guard lock(mutex_);
@@ -55,7 +56,7 @@ Buffer BufferPool::Take(size_t bytes) {
   device_.Use();
   void* data = nullptr;
   aclError code = Allocate(&data, size);
-  if (code != ACL_SUCCESS) {
+  if (code != ACL_SUCCESS && !device_.is_faulty()) {
     Trim();
     code = Allocate(&data, size);
   }

@@ -44,7 +44,7 @@ class BufferPool {
 
   /**
    * At least `bytes`, not zeroed. Safe from any thread.
-   * @throws Error; when the card is full, after everything that lay unused was given back
+   * @throws Error; when the card is full, after everything that lay unused was given back; always on a faulty card, which may still write into what came back
    */
   Buffer Take(size_t bytes);
 

@@ -111,11 +111,14 @@ void Device::Retire() noexcept {
   }
 }
 
+void Device::RequireNoReset() const {
+  if (!is_retired_) return;
+  throw Error(ErrorKind::Unavailable, Name(id_) + " was reset after a fault (" + fault() + "): the instance has to be started again", ACL_ERROR_RT_CONTEXT_NULL,
+              FaultScope::Device);
+}
+
 void Device::Use() {
-  if (is_retired_) {
-    throw Error(ErrorKind::Unavailable, Name(id_) + " was reset after a fault (" + fault() + "): the instance has to be started again", ACL_ERROR_RT_CONTEXT_NULL,
-                FaultScope::Device);
-  }
+  RequireNoReset();
   Check(api_.aclrtSetCurrentContext(context_), "working with " + Name(id_));
 }
 
@@ -131,6 +134,11 @@ void Device::Check(aclError code, const std::string& action) {
 void Device::ReportFault(const std::string& reason) noexcept {
   const std::lock_guard lock(mutex_);
   if (!is_faulty_.exchange(true)) fault_ = reason;
+}
+
+void Device::RequireSound() const {
+  RequireNoReset();
+  if (is_faulty_) throw Error(ErrorKind::Unavailable, Name(id_) + " is out of order: " + fault(), 0, FaultScope::Device);
 }
 
 std::string Device::fault() const {

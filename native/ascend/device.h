@@ -44,6 +44,8 @@ class Device {
   /** After an error of scope Device: nothing new is started here, and the next Acquire resets the card. */
   void ReportFault(const std::string& reason) noexcept;
   bool is_faulty() const { return is_faulty_; }
+  /** For what must not begin on a faulty card. @throws Error Unavailable of scope Device with the fault's text */
+  void RequireSound() const;
   /** Why; empty while all is well. */
   std::string fault() const;
 
@@ -63,6 +65,7 @@ class Device {
 
  private:
   Device(const AclApi& api, int id);
+  void RequireNoReset() const;
   /** Ends the use of a faulty card: from here on every handle that belonged to it is invalid. */
   void Retire() noexcept;
 

@@ -60,12 +60,8 @@ void GeSession::TearDown() noexcept {
   if (session_ == nullptr) return;
   for (const auto& graph : graphs_) {
     if (device_->is_faulty() || !device_->TryUse()) break;
-    try {
-      if (graph->stream_ != nullptr) graph->stream_->Synchronize(std::chrono::duration_cast<std::chrono::milliseconds>(LAST_RUN_LIMIT));
-    } catch (const Error&) {
-      // Whoever waited for that run was told; what is left is to let go of it.
-      graph->stream_->GiveUp();
-    }
+    // Whoever waited for a run that still goes on was told; what is left is to let go of it.
+    if (graph->stream_ != nullptr) graph->stream_->Settle(std::chrono::duration_cast<std::chrono::milliseconds>(LAST_RUN_LIMIT));
   }
   for (const auto& graph : graphs_) {
     device_->TryUse();

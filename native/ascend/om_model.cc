@@ -115,7 +115,6 @@ OmModel::OmModel(std::shared_ptr<Device> device, const std::string& path, const 
 
 OmModel::~OmModel() {
   // First the stream, since its work uses all the rest.
-  if (stream_ != nullptr && device_->is_faulty()) stream_->GiveUp();
   stream_.reset();
   last_.reset();
   results_.clear();
@@ -180,6 +179,8 @@ size_t OmModel::InputBytes(size_t input, const Dims& dims) const {
 }
 
 void* OmModel::Stage(size_t input, size_t bytes) {
+  // A card at fault may still read what was staged last.
+  device_->RequireSound();
   Buffer& buffer = staged_[input];
   if (buffer.capacity() < bytes) {
     buffer = Buffer();
@@ -290,12 +291,10 @@ std::vector<OmOutput> OmModel::Run(const RunPlan& plan, OmTimes* times) {
     auto outputs = CopyBack(*launch, plan, times);
     last_.reset();
     return outputs;
-  } catch (const Error& error) {
-    stream_->GiveUp();
-    if (error.scope() != FaultScope::Device) {
-      stream_.reset();
-      last_.reset();
-    }
+  } catch (...) {
+    // The run may go on: its memory and what was staged serve again when it is over. On a faulty card both stay until that was reset.
+    if (!stream_->Settle(options_.timeout) && !device_->is_faulty()) stream_.reset();
+    if (!device_->is_faulty()) last_.reset();
     throw;
   }
 }

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <memory>
+#include <string>
 
 #include "acl/acl.h"
 
@@ -36,10 +37,23 @@ class Stream {
    */
   void Synchronize(std::chrono::milliseconds limit);
 
-  /** The stream will be destroyed without waiting for its work: after an error or a hang. */
-  void GiveUp() { is_given_up_ = true; }
+  /**
+   * After an error: waits until nothing that was launched runs any more, and breaks off what does not end. A call that waits can fail without having waited,
+   * so its error never means by itself that the memory of the work is free. Where the card does not say it is idle it is reported faulty: its pools keep what they
+   * get back until it was reset.
+   * @param limit of one wait
+   * @returns whether the stream can be used further
+   */
+  bool Settle(std::chrono::milliseconds limit) noexcept;
+
+  /** Whether it has failed as a whole: nothing new belongs on it, and it is destroyed without waiting for its work. */
+  bool is_given_up() const { return is_given_up_; }
 
  private:
+  void Check(aclError code, const std::string& action);
+  void Await(std::chrono::milliseconds limit, const std::string& action);
+  bool BreakOff() noexcept;
+
   std::shared_ptr<Device> device_;
   aclrtStream handle_ = nullptr;
   bool is_given_up_ = false;

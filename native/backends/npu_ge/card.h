@@ -1,63 +1,24 @@
-// A model on one card: its sessions, a thread for each of its streams (an exec block), and the queue of runs that wait for one of them.
+// A model on one card: its sessions, a thread for each of its exec blocks (exec_block.h), and the queue of runs that wait for one of them.
 //
 // Life: Build (slow, may hang with the card: supervised by the caller), Begin (threads start), Submit..., Stop. A card that fails fails what waits and what runs with
 // the cause and takes nothing more: the scheduler builds a new one. The threads hold the card, so one that hangs in a call keeps what it may still touch alive.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "ascend/buffer_pool.h"
 #include "ascend/device.h"
 #include "ascend/ge_session.h"
+#include "job.h"
 
 namespace npu_console::npu_ge {
-
-using Clock = std::chrono::steady_clock;
-
-struct JobInput {
-  ascend::Buffer pinned;
-  std::uint64_t byte_size = 0;
-  std::int32_t type = 0;
-  std::vector<std::int64_t> dims;
-};
-
-struct JobOutput {
-  std::int32_t type = 0;
-  // Before the run: what is expected, so that memory can be made. After it: what it is.
-  std::vector<std::int64_t> dims;
-  std::uint64_t byte_size = 0;
-  ascend::Buffer pinned;
-};
-
-// One run of the graph. Filled by the one who submits it, who also waits for its end and reads the outputs.
-struct Job {
-  explicit Job(std::shared_ptr<ascend::Device> on) : device(std::move(on)) {}
-
-  const std::shared_ptr<ascend::Device> device;  // owns the pools of the buffers below, so it goes last
-  std::vector<JobInput> inputs;
-  // With the expected shapes; unless those are known, only types and number count, and GE gives the outputs memory.
-  std::vector<JobOutput> outputs;
-  bool outputs_known = false;
-  double cost = 1;  // expected microseconds on the card
-
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool is_started = false;
-  bool is_done = false;
-  std::exception_ptr failure;
-  Clock::time_point touched{};  // the last step of the run that began; guarded by mutex
-  Clock::time_point run_start{}, run_end{};
-};
 
 class Card : public std::enable_shared_from_this<Card> {
  public:
@@ -103,10 +64,13 @@ class Card : public std::enable_shared_from_this<Card> {
  private:
   Card(const Plan& plan, std::shared_ptr<ascend::Device> device) : plan_(plan), device_(std::move(device)) {}
 
-  class Block;
-  void Work(ascend::GeGraph& graph);
+  // What its exec blocks ask of it. Without `waits` there may be no next one; with it, none means that the block has to end.
+  friend class ExecBlock;
   std::shared_ptr<Job> NextJob(bool waits);
-  void Finish(Job& job, std::exception_ptr failure);
+  // Whether more runs wait than there are idle blocks on their way to them.
+  bool HasQueue() const;
+  void Finish(Job& job, std::optional<Failure> failure);
+  std::chrono::milliseconds execution_timeout() const { return plan_.execution_timeout; }
 
   const Plan plan_;
   const std::shared_ptr<ascend::Device> device_;
@@ -131,8 +95,5 @@ class Card : public std::enable_shared_from_this<Card> {
   };
   const std::shared_ptr<Threads> threads_ = std::make_shared<Threads>();
 };
-
-// Bytes of a tensor of a type that a card takes.
-std::uint64_t ByteSize(std::int32_t ge_type, const std::vector<std::int64_t>& dims);
 
 }  // namespace npu_console::npu_ge

@@ -67,6 +67,7 @@ bool ParseFault(const Json &entry, Fault &fault, std::string &problem) {
   fault.kind = kind->second;
   fault.device = static_cast<int>(entry["device"].Number(-1));
   fault.count = static_cast<int64_t>(entry["count"].Number(-1));
+  fault.after = static_cast<int64_t>(entry["after"].Number(0));
   fault.needsReset = entry["needsReset"].Boolean(false);
   const std::string phaseWord = entry["phase"].String("");
   if (phaseWord.empty()) return true;

@@ -40,6 +40,8 @@ struct Fault {
   int device = -1;
   /** How often it strikes; -1: always. A hang is not counted: it lasts until it is taken off the list. */
   int64_t count = -1;
+  /** How often it lets pass first what it would strike. */
+  int64_t after = 0;
   /** Nothing: where faults of the kind strike by themselves, see Strikes. */
   std::optional<Phase> phase;
   /** Whether the card, once struck, answers everything with the same code until it is reset. */

@@ -22,6 +22,13 @@ uint64_t FileVersion(const std::string &path) {
   return time ^ (static_cast<uint64_t>(info.st_size) << 1) ^ (static_cast<uint64_t>(info.st_ino) << 32);
 }
 
+/** Whether the fault holds back once more. */
+bool LetsPass(Fault &fault) {
+  if (fault.after <= 0) return false;
+  fault.after--;
+  return true;
+}
+
 }  // namespace
 
 bool ReadWholeFile(const std::string &path, std::string &content) {
@@ -179,7 +186,7 @@ bool Settings::HasWholeFault(FaultKind kind, int device) {
 
 std::optional<Fault> Settings::Strike(FaultPoint point, bool isTask, int device) {
   const std::lock_guard lock(mutex_);
-  Fault *fault = Find(device, [&](const Fault &candidate) { return candidate.count != 0 && candidate.Strikes(point, isTask); });
+  Fault *fault = Find(device, [&](Fault &candidate) { return candidate.count != 0 && candidate.Strikes(point, isTask) && !LetsPass(candidate); });
   if (fault == nullptr) return std::nullopt;
   if (fault->count > 0 && fault->kind != FaultKind::Hang) fault->count--;
   return *fault;
@@ -187,8 +194,8 @@ std::optional<Fault> Settings::Strike(FaultPoint point, bool isTask, int device)
 
 std::optional<Fault> Settings::StrikeLink(FaultPoint point, int device) {
   const std::lock_guard lock(mutex_);
-  Fault *fault = Find(device, [&](const Fault &candidate) {
-    return candidate.kind == FaultKind::CardLost && candidate.count != 0 && candidate.Strikes(point, false);
+  Fault *fault = Find(device, [&](Fault &candidate) {
+    return candidate.kind == FaultKind::CardLost && candidate.count != 0 && candidate.Strikes(point, false) && !LetsPass(candidate);
   });
   if (fault == nullptr) return std::nullopt;
   if (fault->count > 0) fault->count--;

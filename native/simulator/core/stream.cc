@@ -48,6 +48,8 @@ void Stream::Abort() {
   {
     std::unique_lock lock(mutex_);
     dropped.swap(tasks_);
+    // Whoever waits for them, or comes to wait, is not told that they are done.
+    if (!dropped.empty() && firstError_.code == ACL_SUCCESS) firstError_ = {ACL_ERROR_RT_DEVICE_TASK_ABORT, "the stream was aborted before its work was done"};
     if (isRunning_) {
       isAborting_ = true;
       idle_.wait(lock, [this] { return !isRunning_; });

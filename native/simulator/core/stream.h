@@ -43,7 +43,7 @@ class Stream {
   /** Waits until all tasks are done; negative: for ever. @returns false on expiry. On success `error` is the first failure since the last time */
   bool Synchronize(int64_t milliseconds, TaskResult &error);
   bool IsIdle();
-  /** Drops what waits and breaks off a task that hangs. */
+  /** Drops what waits, which the next Synchronize tells, and breaks off a task that hangs. */
   void Abort();
   /** For tasks that wait: true once they should give up. */
   bool IsAborting();

@@ -2,12 +2,14 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <thread>
 #include <vector>
 
 #include "acl/acl.h"
 #include "core/settings.h"
+#include "core/stream.h"
 #include "test/check.h"
 #include "test/fixture.h"
 
@@ -299,6 +301,20 @@ TEST(a_hanging_stream_can_be_aborted_and_destroyed) {
   CHECK_EQ(aclrtSynchronizeStream(place.stream), ACL_ERROR_RT_DEVICE_TASK_ABORT);
   CHECK_EQ(place.CopyOut(), ACL_SUCCESS);
   CHECK_EQ(aclrtDestroyStreamForce(place.stream), ACL_SUCCESS);
+}
+
+TEST(work_that_was_dropped_does_not_count_as_done) {
+  simulator::Stream stream(1, 1, 0);
+  stream.Enqueue({[](simulator::Stream &own) {
+                    while (!own.IsAborting()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                    return simulator::TaskResult();
+                  },
+                  {}});
+  stream.Enqueue({[](simulator::Stream &) { return simulator::TaskResult(); }, {}});
+  stream.Abort();
+  simulator::TaskResult result;
+  CHECK(stream.Synchronize(-1, result));
+  CHECK_EQ(result.code, ACL_ERROR_RT_DEVICE_TASK_ABORT);
 }
 
 TEST(errors_of_tasks_surface_at_the_synchronisation_once) {

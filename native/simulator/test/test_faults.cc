@@ -179,6 +179,10 @@ TEST(a_counted_fault_strikes_one_run_of_two) {
   UseCards({"910B3"}, FaultText("operator-exception", "run", ", \"count\": 1"));
   CHECK_EQ(work.Run(), ACL_ERROR_RT_AICORE_EXCEPTION);
   CHECK_EQ(work.Run(), ACL_SUCCESS);
+  UseCards({"910B3"}, FaultText("operator-exception", "run", ", \"after\": 1, \"count\": 1"));
+  CHECK_EQ(work.Run(), ACL_SUCCESS);
+  CHECK_EQ(work.Run(), ACL_ERROR_RT_AICORE_EXCEPTION);
+  CHECK_EQ(work.Run(), ACL_SUCCESS);
 }
 
 TEST(calls_on_a_card_that_hangs_give_up_without_a_heartbeat) {

@@ -245,6 +245,52 @@ TEST(a_hang_ends_in_an_error_and_the_card_is_set_up_again) {
   CHECK(fresh == Device::Acquire(Api(), 0));
 }
 
+TEST(settles_a_stream_whose_wait_failed) {
+  UseCards({"910B3"});
+  auto device = Device::Acquire(Api(), 0);
+  Stream stream(device);
+  Buffer host = device->pinned_memory().Take(64);
+  Buffer memory = device->device_memory().Take(64);
+  const auto is_idle = [&] {
+    aclrtStreamStatus status = ACL_STREAM_STATUS_NOT_READY;
+    CHECK_EQ(Api().aclrtStreamQuery(stream.handle(), &status), ACL_SUCCESS);
+    return status == ACL_STREAM_STATUS_COMPLETE;
+  };
+  // An error of the work, and one of the wait: the next wait is over when the work is.
+  UseCards({"910B3"}, R"({"kind": "out-of-memory", "phase": "copy-in", "count": 1}, {"kind": "out-of-memory", "phase": "sync", "count": 1})");
+  stream.CopyToDevice(memory.data(), 64, host.data(), 64);
+  CheckThrows([&] { stream.Synchronize(60s); }, ErrorKind::Unavailable, 207018, FaultScope::Call, "");
+  CHECK(stream.Settle(60s));
+  CHECK(is_idle());
+  // Waits that never say anything: the work is broken off, and the stream with it.
+  UseCards({"910B3"}, R"({"kind": "hang", "phase": "copy-in"}, {"kind": "out-of-memory", "phase": "sync"})");
+  stream.CopyToDevice(memory.data(), 64, host.data(), 64);
+  CheckThrows([&] { stream.Synchronize(60s); }, ErrorKind::Unavailable, 207018, FaultScope::Call, "");
+  CHECK(!is_idle());
+  CHECK(!stream.Settle(60s));
+  CHECK(is_idle());
+  CHECK(stream.is_given_up());
+  CHECK(!device->is_faulty());
+}
+
+TEST(believes_no_wait_on_a_card_that_was_reset_meanwhile) {
+  UseCards({"910B3"});
+  AclApi others = Api();
+  // Another backend of this process, with a table of its own, resets the card while this one waits, and the wait says nothing of it.
+  others.aclrtSynchronizeStreamWithTimeout = [](aclrtStream, int32_t) { return Api().aclrtResetDeviceForce(0); };
+  auto device = Device::Acquire(others, 0);
+  Stream stream(device);
+  CheckThrows([&] { stream.Synchronize(60s); }, ErrorKind::Unavailable, 107002, FaultScope::Device, "working with device 0");
+}
+
+TEST(lends_nothing_that_a_card_at_fault_may_still_write_to) {
+  UseCards({"910B3"});
+  auto device = Device::Acquire(Api(), 0);
+  device->pinned_memory().Take(64);
+  device->ReportFault("for the test");
+  CheckThrows([&] { device->pinned_memory().Take(64); }, ErrorKind::Unavailable, 0, FaultScope::Device, "device 0 is out of order: for the test");
+}
+
 TEST(a_lost_card_comes_back) {
   UseCards({"910B3", "910B3"});
   auto device = Device::Acquire(Api(), 0);
