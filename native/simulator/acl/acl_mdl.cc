@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "acl/model_types.h"
+#include "core/loaded_model.h"
+#include "core/om_file.h"
 
 using namespace simulator;
 

@@ -1,15 +1,14 @@
 // A model compiled for a simulated chip: the ONNX bytes, the shapes it may run with, and the cores it was compiled for. atc, the in-process
-// build and GE's CompileGraph make one; an .om file is one on disk.
+// build and GE's CompileGraph make one; an .om file (om_file.h) is one on disk, and one on a device is a LoadedModel.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "core/onnx.h"
-#include "core/runtime.h"
+#include "core/settings.h"
 
 namespace simulator {
 
@@ -71,46 +70,5 @@ double CompileSeconds(const CompiledModel &model);
 
 /** How long one run lasts on that chip, before the time scale. */
 double RunMicroseconds(const CompiledModel &model, const Profile &profile, const std::vector<std::vector<int64_t>> &inputs, int cubeCores);
-
-// The simulated .om file.
-std::string WriteOm(const CompiledModel &model);
-enum class OmProblem { None, NotOm, Truncated, Damaged };
-/** @returns null with the kind of damage */
-std::shared_ptr<CompiledModel> ReadOm(const void *data, size_t bytes, OmProblem &problem, std::string &error);
-
-/** A compiled model on a device: memory taken, ready to run. */
-class LoadedModel {
- public:
-  /** @returns null with an AscendCL code and the reason */
-  static std::shared_ptr<LoadedModel> Load(std::shared_ptr<const CompiledModel> model, Device &device, bool takesWork, bool takesWeights,
-                                           TaskResult &problem);
-  ~LoadedModel();
-  LoadedModel(const LoadedModel &) = delete;
-  LoadedModel &operator=(const LoadedModel &) = delete;
-
-  const CompiledModel &model() const { return *model_; }
-  std::shared_ptr<const CompiledModel> shared() const { return model_; }
-  Device &device() const { return device_; }
-  /** False once the device was reset. */
-  bool IsUsable() const { return device_.generation == generation_; }
-
-  /**
-   * Runs on the calling thread: takes the cores, computes, and lasts as long as the modelled chip would.
-   * @param cores for free shapes; fixed shapes keep the cores they were compiled with
-   */
-  TaskResult Run(const std::vector<TensorView> &inputs, CoreShare cores, Stream *stream,
-                 const std::function<bool(size_t index, const TensorView &output, std::string &error)> &take) const;
-
- private:
-  LoadedModel(std::shared_ptr<const CompiledModel> model, Device &device)
-      : model_(std::move(model)), device_(device), generation_(device.generation) {}
-
-  std::shared_ptr<const CompiledModel> model_;
-  Device &device_;
-  const uint64_t generation_;
-  std::shared_ptr<OnnxSession> session_;
-  void *work_ = nullptr;
-  void *weights_ = nullptr;
-};
 
 }  // namespace simulator

@@ -7,6 +7,7 @@
 
 #include "core/call_log.h"
 #include "core/ge_state.h"
+#include "core/om_file.h"
 
 namespace simulator {
 

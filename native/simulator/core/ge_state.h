@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/compiled_model.h"
+#include "core/loaded_model.h"
 #include "core/ge_engine.h"
 #include "core/runtime.h"
 

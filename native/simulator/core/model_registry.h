@@ -5,7 +5,7 @@
 #include <memory>
 #include <mutex>
 
-#include "core/compiled_model.h"
+#include "core/loaded_model.h"
 
 namespace simulator {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "acl/acl.h"
-#include "core/compiled_model.h"
+#include "core/om_file.h"
 #include "test/check.h"
 #include "test/fixture.h"
 

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "acl/acl.h"
-#include "core/compiled_model.h"
+#include "core/loaded_model.h"
 #include "core/shared_state.h"
 #include "dcmi_interface_api.h"
 #include "test/check.h"

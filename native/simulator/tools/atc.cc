@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "core/compiled_model.h"
+#include "core/om_file.h"
 
 using namespace simulator;
 

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "core/compiled_model.h"
+#include "core/om_file.h"
 #include "test/fixture.h"
 
 namespace fs = std::filesystem;

@@ -1,7 +1,7 @@
 // libtriton_npu_om.so through the host, over two simulated cards of the kind 910B3. Each group is a process of its own.
 #include <list>
 
-#include "core/compiled_model.h"
+#include "core/om_file.h"
 #include "npu_server.h"
 #include "test/fixture.h"
 
