@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { describe, expect, it } from 'vitest'
+import { readEvents } from '../server-core/backends/native/event-group.ts'
 import { EVENT } from '../server-core/backends/native/host-events.ts'
 import { loadNativeAddon, nativeAddon, NATIVE_ADDON_PATH } from '../server-core/backends/native-addon.ts'
 
@@ -80,7 +81,7 @@ describe('native addon', () => {
   it('closes its Triton host, which takes nothing more then', async () => {
     const { TritonHost } = loadedAddon()
     const events: number[] = []
-    const host = new TritonHost(HOST_OPTIONS, (group) => { for (const { kind } of group) events.push(kind) })
+    const host = new TritonHost(HOST_OPTIONS, (...group) => { for (const { kind } of readEvents(...group)) events.push(kind) })
     host.loadModel({ ...MODEL_OPTIONS, token: 1 })
     await expect.poll(() => events).toEqual([EVENT.modelInitialized])
     expect(() => { host.unloadModel(7) }).toThrow('no model has the token 7')

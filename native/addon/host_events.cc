@@ -53,6 +53,36 @@ napi_value Bytes(napi_env env, const TritonHostBuffer* buffers, std::uint32_t co
   return value;
 }
 
+// Making a buffer over foreign memory and collecting it costs as much as copying some ten thousand bytes.
+constexpr std::uint64_t kSmallestLent = 64 << 10;
+
+void GiveBack(napi_env, void*, void* memory) { tritonhost_memory_free(static_cast<TritonHostMemory*>(memory)); }
+
+// The tensor's data where it is, which JavaScript then keeps alive. NULL: it has to be copied.
+napi_value Lent(napi_env env, const TritonHostEvent& event, std::uint32_t index, TensorCopies* copies) {
+  const TritonHostTensor& tensor = event.tensors[index];
+  if (!copies->can_lend || tensor.buffer_count != 1 || tensor.buffers[0].byte_size < kSmallestLent) return nullptr;
+  TritonHostMemory* const memory = tritonhost_keep_tensor(&event, index);
+  if (memory == nullptr) return nullptr;
+  napi_value value = nullptr;
+  const napi_status status = napi_create_external_buffer(env, tensor.buffers[0].byte_size, const_cast<void*>(tensor.buffers[0].data), GiveBack, memory, &value);
+  if (status == napi_ok) {
+    ++copies->lent_tensors;
+    copies->lent_bytes += tensor.buffers[0].byte_size;
+    return value;
+  }
+  tritonhost_memory_free(memory);
+  if (status != napi_no_external_buffers_allowed) throw NoJavaScript();
+  copies->can_lend = false;
+  return nullptr;
+}
+
+napi_value Copied(napi_env env, const TritonHostTensor& tensor, TensorCopies* copies) {
+  for (std::uint32_t buffer = 0; buffer < tensor.buffer_count; ++buffer) copies->bytes += tensor.buffers[buffer].byte_size;
+  ++copies->tensors;
+  return Bytes(env, tensor.buffers, tensor.buffer_count);
+}
+
 class Object {
  public:
   explicit Object(napi_env env) : env_(env) { Require(env, napi_create_object(env, &value_)); }
@@ -77,12 +107,10 @@ napi_value Tensors(napi_env env, const TritonHostEvent& event, TensorCopies* cop
     const TritonHostTensor& tensor = event.tensors[index];
     const napi_value shape = List(env, tensor.dims_count);
     for (std::uint32_t dim = 0; dim < tensor.dims_count; ++dim) Require(env, napi_set_element(env, shape, dim, Number(env, static_cast<double>(tensor.shape[dim]))));
-    for (std::uint32_t buffer = 0; buffer < tensor.buffer_count; ++buffer) copies->bytes += tensor.buffers[buffer].byte_size;
-    ++copies->tensors;
     Require(env, napi_set_element(env, list, 4 * index, Text(env, tensor.name)));
     Require(env, napi_set_element(env, list, 4 * index + 1, Small(env, tensor.datatype)));
     Require(env, napi_set_element(env, list, 4 * index + 2, shape));
-    Require(env, napi_set_element(env, list, 4 * index + 3, Bytes(env, tensor.buffers, tensor.buffer_count)));
+    Require(env, napi_set_element(env, list, 4 * index + 3, DataToJavaScript(env, event, index, copies)));
   }
   return list;
 }
@@ -146,6 +174,11 @@ void SetInference(napi_env env, const TritonHostEvent& event, Object* object) {
 }
 
 }  // namespace
+
+napi_value DataToJavaScript(napi_env env, const TritonHostEvent& event, std::uint32_t tensor, TensorCopies* copies) {
+  const napi_value lent = Lent(env, event, tensor, copies);
+  return lent != nullptr ? lent : Copied(env, event.tensors[tensor], copies);
+}
 
 napi_value ToJavaScript(napi_env env, const TritonHostEvent& event, TensorCopies* copies) {
   Object object(env);

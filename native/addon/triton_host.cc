@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "event_group.h"
 #include "host.h"
 #include "host_arguments.h"
 #include "host_events.h"
@@ -51,7 +52,7 @@ class TritonHostObject : public Napi::ObjectWrap<TritonHostObject> {
     });
   }
 
-  // new TritonHost({ backendDirectories, logLevels, unloadReportMilliseconds, leakGraceMilliseconds }, onEvents)
+  // new TritonHost({ backendDirectories, logLevels, unloadReportMilliseconds, leakGraceMilliseconds }, onEvents(numbers, count, values))
   explicit TritonHostObject(const Napi::CallbackInfo& info) : Napi::ObjectWrap<TritonHostObject>(info) {
     const Napi::Env env = info.Env();
     if (info.Length() != 2 || !info[0].IsObject() || !info[1].IsFunction()) throw Napi::TypeError::New(env, "TritonHost takes options and a function for events");
@@ -69,6 +70,9 @@ class TritonHostObject : public Napi::ObjectWrap<TritonHostObject> {
         env, info[1], nullptr, Napi::String::New(env, "TritonHost"), 0, 1, nullptr, nullptr, this, &TritonHostObject::CallJavaScript, &wake_up_);
     if (made != napi_ok) throw Napi::Error::New(env, "TritonHost could not make its function for events");
     options.notify_context = wake_up_;
+    Napi::Float64Array numbers = Napi::Float64Array::New(env, EventGroup::Capacity(kEventsPerGroup));
+    numbers_ = numbers.Data();
+    if (napi_create_reference(env, numbers, 1, &numbers_reference_) != napi_ok) throw Napi::Error::New(env, "TritonHost could not keep its numbers");
     ThrowIfFailed(env, tritonhost_new(&options, &host_));
     napi_add_env_cleanup_hook(env, &TritonHostObject::EnvironmentEnds, this);
     // Lives until it is closed, whoever still knows it.
@@ -96,19 +100,22 @@ class TritonHostObject : public Napi::ObjectWrap<TritonHostObject> {
     for (int group = 0; group < kGroupsPerTurn; ++group) {
       const std::size_t count = tritonhost_drain(host_, events, kEventsPerGroup);
       if (count == 0) return;
-      napi_value list = nullptr;
-      bool is_whole = napi_create_array_with_length(env, count, &list) == napi_ok;
-      for (std::size_t index = 0; index < count; ++index) {
-        try {
-          is_whole = is_whole && napi_set_element(env, list, static_cast<std::uint32_t>(index), ToJavaScript(env, *events[index], &copies_)) == napi_ok;
-        } catch (const NoJavaScript&) {
-          is_whole = false;
-        }
-        tritonhost_event_free(events[index]);
+      bool is_whole = true;
+      napi_value arguments[3] = {};
+      try {
+        const EventGroup group_of_events(env, events, count, numbers_, &copies_);
+        arguments[2] = group_of_events.values();
+        is_whole = napi_create_uint32(env, static_cast<std::uint32_t>(group_of_events.count()), &arguments[1]) == napi_ok;
+      } catch (const NoJavaScript&) {
+        is_whole = false;
       }
+      for (std::size_t index = 0; index < count; ++index) tritonhost_event_free(events[index]);
       // The environment ends, or a JavaScript exception is pending: then it is an uncaught one, as of any callback.
       napi_value undefined = nullptr;
-      if (!is_whole || napi_get_undefined(env, &undefined) != napi_ok || napi_call_function(env, undefined, callback, 1, &list, nullptr) != napi_ok) break;
+      if (!is_whole || napi_get_reference_value(env, numbers_reference_, &arguments[0]) != napi_ok || napi_get_undefined(env, &undefined) != napi_ok ||
+          napi_call_function(env, undefined, callback, 3, arguments, nullptr) != napi_ok) {
+        break;
+      }
       // It may have closed the host.
       if (is_closing_) return;
     }
@@ -262,11 +269,13 @@ class TritonHostObject : public Napi::ObjectWrap<TritonHostObject> {
     tritonhost_set_log_levels(host_, HostArguments(info.Env()).Uint32(info[0]));
   }
 
-  // copies(): { tensors, bytes } of all tensors that came out of the host, each copied once
+  // copies(): { tensors, bytes, lentTensors, lentBytes } of the tensors that came out of the host: copied once, or not at all
   Napi::Value Copies(const Napi::CallbackInfo& info) {
     Napi::Object result = Napi::Object::New(info.Env());
     result.Set("tensors", Napi::Number::New(info.Env(), static_cast<double>(copies_.tensors)));
     result.Set("bytes", Napi::Number::New(info.Env(), static_cast<double>(copies_.bytes)));
+    result.Set("lentTensors", Napi::Number::New(info.Env(), static_cast<double>(copies_.lent_tensors)));
+    result.Set("lentBytes", Napi::Number::New(info.Env(), static_cast<double>(copies_.lent_bytes)));
     return result;
   }
 
@@ -297,6 +306,7 @@ class TritonHostObject : public Napi::ObjectWrap<TritonHostObject> {
     host_ = nullptr;
     napi_remove_env_cleanup_hook(env, &TritonHostObject::EnvironmentEnds, this);
     napi_release_threadsafe_function(wake_up_, napi_tsfn_release);
+    napi_delete_reference(env, numbers_reference_);
     const std::unique_ptr<Napi::Promise::Deferred> deferred = std::move(deferred_);
     if (error == nullptr) {
       deferred->Resolve(env.Undefined());
@@ -362,6 +372,9 @@ class TritonHostObject : public Napi::ObjectWrap<TritonHostObject> {
   napi_threadsafe_function wake_up_ = nullptr;
   bool is_closing_ = false;
   TensorCopies copies_;
+  // What events come as, group after group; JavaScript's.
+  double* numbers_ = nullptr;
+  napi_ref numbers_reference_ = nullptr;
   std::thread closing_;
   std::unique_ptr<Napi::Promise::Deferred> deferred_;
 };

@@ -293,6 +293,24 @@ void* Batch::OutputBuffer(std::size_t member, const std::string& name, TRITONSER
   return buffer;
 }
 
+bool Batch::CanJoin(const std::string& name, const std::vector<Slice>& slices) const {
+  // Copying less costs nothing that could be measured; anything else that a server hands out is aligned so.
+  constexpr std::uint64_t SMALLEST = 64 << 10, ALIGNMENT = 64;
+  return !slices.empty() && std::all_of(slices.begin(), slices.end(), [&](const Slice& slice) {
+    return slice.byte_size == slices.front().byte_size && slice.byte_size >= SMALLEST && slice.byte_size % ALIGNMENT == 0 && Wants(slice.member, name);
+  });
+}
+
+void* Batch::JoinedOutputBuffer(const std::string& name, TRITONSERVER_DataType datatype, const std::vector<Slice>& slices) {
+  char* first = nullptr;
+  for (const Slice& slice : slices) {
+    auto* const buffer = static_cast<char*>(OutputBuffer(slice.member, name, datatype, slice.shape, slice.byte_size));
+    if (first == nullptr) first = buffer;
+    if (buffer != first + slice.offset) return nullptr;
+  }
+  return first;
+}
+
 void Batch::Respond(const std::string& name, TRITONSERVER_DataType datatype, const std::vector<std::int64_t>& shape, const void* data, std::uint64_t byte_size) {
   for (const Slice& slice : Share(name, datatype, shape, data, byte_size)) {
     if (!Wants(slice.member, name)) continue;

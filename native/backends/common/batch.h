@@ -105,6 +105,11 @@ class Batch {
                            std::uint64_t byte_size = 0) const;
   // Memory for an output in the member's response: to be filled before Finish. NULL for 0 bytes. @throws Error
   void* OutputBuffer(std::size_t member, const std::string& name, TRITONSERVER_DataType datatype, const std::vector<std::int64_t>& shape, std::uint64_t byte_size);
+  // Memory for an output of the whole batch inside the responses of all members, where that is worth it (CanJoin) and the server gives buffers that lie end to end.
+  // NULL: it gave others; what was made of the responses is of no use then (DropResponses). @throws Error
+  void* JoinedOutputBuffer(const std::string& name, TRITONSERVER_DataType datatype, const std::vector<Slice>& slices);
+  // Do all members want equal shares of it that are large, and aligned one behind the other?
+  bool CanJoin(const std::string& name, const std::vector<Slice>& slices) const;
   // Copies each member that asked for it its share.
   void Respond(const std::string& name, TRITONSERVER_DataType datatype, const std::vector<std::int64_t>& shape, const void* data, std::uint64_t byte_size);
   // As above, for memory that is not the CPU's: `copy` brings bytes of the output into a response. It may do so later, but before Finish.

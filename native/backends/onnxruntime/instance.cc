@@ -139,25 +139,41 @@ bool Instance::PredictShape(const TensorInfo& output, const kit::Batch& batch, s
   return true;
 }
 
-void Instance::BindOutputs(kit::Batch& batch, std::vector<Wanted>& wanted, bool place) {
-  const std::size_t member = batch.members().front();
+bool Instance::CanPlace(const kit::Batch& batch, Wanted& output, std::vector<kit::Slice>& slices) const {
+  const bool is_lone = batch.members().size() == 1;
+  if (!config_.batch_outputs.empty() || !(output.is_output || output.is_state) || !(is_lone || joins_outputs_)) return false;
+  if (!PredictShape(*output.info, batch, output.shape)) return false;
+  slices = batch.Share(output.info->name, output.info->datatype, output.shape);
+  return is_lone || (!output.is_state && batch.CanJoin(output.info->name, slices));
+}
+
+bool Instance::BindOutputs(kit::Batch& batch, std::vector<Wanted>& wanted, bool place) {
+  const bool is_lone = batch.members().size() == 1;
   for (Wanted& output : wanted) {
-    output.is_placed = place && batch.members().size() == 1 && config_.batch_outputs.empty() && (output.is_output || output.is_state) &&
-                       PredictShape(*output.info, batch, output.shape);
+    const TensorInfo& info = *output.info;
+    std::vector<kit::Slice> slices;
+    output.is_placed = place && CanPlace(batch, output, slices);
     if (!output.is_placed) {
-      api_.Must(api_.BindOutputToDevice(binding_.get(), output.info->name.c_str(), session_.environment().cpu_memory));
+      api_.Must(api_.BindOutputToDevice(binding_.get(), info.name.c_str(), session_.environment().cpu_memory));
       continue;
     }
-    const TensorInfo& info = *output.info;
-    const std::vector<kit::Slice> slices = batch.Share(info.name, info.datatype, output.shape);
-    output.byte_size = slices.front().byte_size;
-    output.data = output.is_output ? batch.OutputBuffer(member, info.name, info.datatype, slices.front().shape, output.byte_size)
-                                   : batch.StateBuffer(member, info.name, info.datatype, slices.front().shape, output.byte_size);
+    output.byte_size = 0;
+    for (const kit::Slice& slice : slices) output.byte_size += slice.byte_size;
+    const kit::Slice& first = slices.front();
+    if (!is_lone) {
+      output.data = batch.JoinedOutputBuffer(info.name, info.datatype, slices);
+      if (output.data == nullptr) return false;
+    } else if (output.is_output) {
+      output.data = batch.OutputBuffer(first.member, info.name, info.datatype, first.shape, output.byte_size);
+    } else {
+      output.data = batch.StateBuffer(first.member, info.name, info.datatype, first.shape, output.byte_size);
+    }
     Owned<OrtValue> value(api_.ReleaseValue);
     api_.Must(api_.CreateTensorWithDataAsOrtValue(session_.environment().cpu_memory, output.data, output.byte_size, output.shape.data(), output.shape.size(), info.onnx_type,
                                                   value.out()));
     api_.Must(api_.BindOutput(binding_.get(), info.name.c_str(), value.get()));
   }
+  return true;
 }
 
 void Instance::Run(kit::Batch& batch) {
@@ -184,7 +200,13 @@ void Instance::Execute(kit::Batch& batch) {
   const Unbind unbind{api_, binding_.get()};
   std::vector<Wanted> wanted = WantedOf(batch);
   BindInputs(batch);
-  BindOutputs(batch, wanted, places_outputs_);
+  if (!BindOutputs(batch, wanted, places_outputs_)) {
+    // Another server than ours: from now on what a batch gives is cut up.
+    joins_outputs_ = false;
+    api_.ClearBoundOutputs(binding_.get());
+    batch.DropResponses();
+    BindOutputs(batch, wanted, places_outputs_);
+  }
   batch.SetComputeStart(kit::Now());
   try {
     Run(batch);

@@ -269,3 +269,49 @@ TEST(OnnxLibrary, says_how_to_get_a_missing_library_and_finds_it_afterwards) {
   EXPECT_EQ(load(R"({"cmdline":{"enable-global-threadpool":"1","intra_op_thread_count":"1"}})"), "");
   EXPECT_EQ(std::string(getenv("ORT_DISABLE_TELEMETRY")), "1");
 }
+
+// 64 KB each, a multiple of the alignment: the run writes to the responses, which lie end to end.
+TEST(Onnx, writes_large_outputs_of_a_batch_straight_into_its_responses) {
+  Server server(IDENTITY);
+  EXPECT_EQ(server.ServeModel(R"({"name":"m"})"), "");
+  constexpr std::int64_t WIDTH = 16 << 10;
+  std::vector<float> values(WIDTH, 1);
+  Request one(21), two(22), other(23);
+  one.Raw("X", TRITONSERVER_TYPE_FP32, {1, WIDTH}, Floats(values)).Output("Y");
+  values.assign(WIDTH, 2);
+  two.Raw("X", TRITONSERVER_TYPE_FP32, {1, WIDTH}, Floats(values)).Output("Y");
+  server.Submit(1, 100, {&one, &two});
+  const EventPtr first = server.Wait(TRITONHOST_EVENT_RESPONSE, 21), second = server.Wait(TRITONHOST_EVENT_RESPONSE, 22);
+  EXPECT_EQ(Bytes(*second, "Y"), Floats(values));
+  const auto* const start = static_cast<const char*>(first->tensors[0].buffers[0].data);
+  EXPECT(second->tensors[0].buffers[0].data == start + WIDTH * sizeof(float));
+  // Unequal shares lie each by itself.
+  values.assign(2 * WIDTH, 3);
+  Request again(24);
+  other.Raw("X", TRITONSERVER_TYPE_FP32, {2, WIDTH}, Floats(values)).Output("Y");
+  again.Raw("X", TRITONSERVER_TYPE_FP32, {1, WIDTH}, Floats(std::vector<float>(WIDTH, 4))).Output("Y");
+  server.Submit(1, 101, {&other, &again});
+  EXPECT_EQ(Bytes(*server.Wait(TRITONHOST_EVENT_RESPONSE, 23), "Y"), Floats(values));
+  EXPECT_EQ(Bytes(*server.Wait(TRITONHOST_EVENT_RESPONSE, 24), "Y"), Floats(std::vector<float>(WIDTH, 4)));
+}
+
+TEST(Onnx, keeps_the_data_of_a_response_beyond_its_event_and_the_host) {
+  TritonHostMemory* kept = nullptr;
+  const void* data = nullptr;
+  constexpr std::int64_t WIDTH = 16 << 10;
+  const std::vector<float> values(WIDTH, 5);
+  {
+    Server server(IDENTITY);
+    EXPECT_EQ(server.ServeModel(R"({"name":"m"})"), "");
+    Request one(31), two(32);
+    one.Raw("X", TRITONSERVER_TYPE_FP32, {1, WIDTH}, Floats(values)).Output("Y");
+    two.Raw("X", TRITONSERVER_TYPE_FP32, {1, WIDTH}, Floats(values)).Output("Y");
+    server.Submit(1, 100, {&one, &two});
+    const EventPtr response = server.Wait(TRITONHOST_EVENT_RESPONSE, 32);
+    EXPECT(tritonhost_keep_tensor(response.get(), 1) == nullptr);
+    kept = tritonhost_keep_tensor(response.get(), 0);
+    data = response->tensors[0].buffers[0].data;
+  }
+  EXPECT_EQ(std::string(static_cast<const char*>(data), WIDTH * sizeof(float)), Floats(values));
+  tritonhost_memory_free(kept);
+}

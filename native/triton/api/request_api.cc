@@ -287,6 +287,7 @@ TRITONSERVER_Error* TRITONBACKEND_ResponseOutput(
   created->name = name;
   created->datatype = datatype;
   created->shape.assign(shape, shape + dims_count);
+  created->request = response->request;
   *output = created.get();
   response->outputs.push_back(std::move(created));
   return nullptr;
@@ -326,7 +327,7 @@ TRITONSERVER_Error* TRITONBACKEND_InferenceResponseOutput(
 TRITONSERVER_Error* TRITONBACKEND_OutputBuffer(
     TRITONBACKEND_Output* output, void** buffer, const uint64_t buffer_byte_size, TRITONSERVER_MemoryType* memory_type, int64_t* memory_type_id) {
   TRITONHOST_REQUIRE(output);
-  return output->Allocate("output", buffer_byte_size, buffer, memory_type, memory_type_id);
+  return output->Allocate("output", output->request->batch_memory.get(), buffer_byte_size, buffer, memory_type, memory_type_id);
 }
 
 TRITONSERVER_Error* TRITONBACKEND_OutputBufferAttributes(TRITONBACKEND_Output* output, TRITONSERVER_BufferAttributes** buffer_attributes) {
@@ -353,7 +354,7 @@ TRITONSERVER_Error* TRITONBACKEND_StateUpdate(TRITONBACKEND_State* state) {
 TRITONSERVER_Error* TRITONBACKEND_StateBuffer(
     TRITONBACKEND_State* state, void** buffer, const uint64_t buffer_byte_size, TRITONSERVER_MemoryType* memory_type, int64_t* memory_type_id) {
   TRITONHOST_REQUIRE(state);
-  return state->Allocate("state", buffer_byte_size, buffer, memory_type, memory_type_id);
+  return state->Allocate("state", nullptr, buffer_byte_size, buffer, memory_type, memory_type_id);
 }
 
 TRITONSERVER_Error* TRITONBACKEND_StateBufferAttributes(TRITONBACKEND_State* state, TRITONSERVER_BufferAttributes** buffer_attributes) {

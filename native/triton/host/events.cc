@@ -8,6 +8,21 @@ namespace {
 thread_local std::weak_ptr<EventQueue> current_queue;
 thread_local std::uint64_t current_model = 0;
 thread_local bool is_embedder_thread = false;
+thread_local bool executes_batch = false;
+
+// Does it tell the embedder nothing that it could act on before the batch is over?
+bool CanWaitForBatch(const Event& event) {
+  switch (event.kind) {
+    case TRITONHOST_EVENT_RESPONSE:
+      return (event.flags & TRITONSERVER_RESPONSE_COMPLETE_FINAL) != 0;
+    case TRITONHOST_EVENT_REQUEST_RELEASED:
+    case TRITONHOST_EVENT_BATCH_STATISTICS:
+    case TRITONHOST_EVENT_RESPONSE_STATISTICS:
+      return true;
+    default:
+      return false;
+  }
+}
 
 }  // namespace
 
@@ -84,15 +99,20 @@ void Event::Seal() {
   output_count = static_cast<std::uint32_t>(c_outputs_.size());
 }
 
+BatchScope::BatchScope() { executes_batch = true; }
+
+BatchScope::~BatchScope() { executes_batch = false; }
+
 EventQueue::EventQueue(void (*notify)(void*), void* notify_context, std::uint32_t log_levels)
     : notify_(notify), notify_context_(notify_context), log_levels_(log_levels) {}
 
 void EventQueue::Push(EventPtr event) {
   event->Seal();
+  const bool can_wait = executes_batch && CanWaitForBatch(*event);
   const std::lock_guard lock(mutex_);
   if (is_closed_) return;
   events_.push_back(std::move(event));
-  if (is_notified_) return;
+  if (is_notified_ || can_wait) return;
   is_notified_ = true;
   // Under the lock, so that none comes after Close(): the embedder's function only wakes somebody up.
   if (notify_ != nullptr) notify_(notify_context_);

@@ -55,6 +55,7 @@ class EventQueue {
  public:
   EventQueue(void (*notify)(void*), void* notify_context, std::uint32_t log_levels);
 
+  // Wakes the embedder, but for what is said last of a request on a thread that is inside a BatchScope: what comes behind does.
   void Push(EventPtr event);
   std::size_t Drain(TritonHostEvent** events, std::size_t capacity);
 
@@ -75,6 +76,15 @@ class EventQueue {
   bool is_closed_ = false;
 };
 using EventQueuePtr = std::shared_ptr<EventQueue>;
+
+// While one lives on a thread, the thread executes a batch, and will say so afterwards with an event.
+class BatchScope {
+ public:
+  BatchScope();
+  ~BatchScope();
+  BatchScope(const BatchScope&) = delete;
+  BatchScope& operator=(const BatchScope&) = delete;
+};
 
 // Functions of the API that take no object (logging) speak to the host whose thread this is; on a backend's own thread, to the oldest host of the process.
 // NULL where there is none.

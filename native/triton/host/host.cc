@@ -46,6 +46,10 @@ TRITONSERVER_Error* Contained(Body body, TRITONSERVER_Error_Code code = TRITONSE
 
 }  // namespace
 
+struct TritonHostMemory {
+  const std::shared_ptr<void> memory;
+};
+
 struct TritonHost {
   explicit TritonHost(const TritonHostOptions& options)
       : events(std::make_shared<EventQueue>(options.notify, options.notify_context, options.log_levels)),
@@ -445,3 +449,10 @@ TRITONSERVER_Error* tritonhost_answer(
 size_t tritonhost_drain(TritonHost* host, TritonHostEvent** events, size_t capacity) { return host->events->Drain(events, capacity); }
 
 void tritonhost_event_free(TritonHostEvent* event) { delete static_cast<Event*>(event); }
+
+TritonHostMemory* tritonhost_keep_tensor(const TritonHostEvent* event, uint32_t tensor) {
+  const auto& owned = static_cast<const Event*>(event)->owned_tensors;
+  return tensor < owned.size() && owned[tensor].memory != nullptr ? new TritonHostMemory{owned[tensor].memory} : nullptr;
+}
+
+void tritonhost_memory_free(TritonHostMemory* memory) { delete memory; }

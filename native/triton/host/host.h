@@ -3,8 +3,10 @@
  *
  * How it works. Calls return at once: what was asked is done by threads of the host (one per model for its life cycle, one per model instance, one per model
  * for the answers to requests that its backend sends), and what comes of it is an event. Events wait in one queue, in the order in which they happened. When
- * the queue stops being empty `notify` is called, once, on whatever thread that was; then call tritonhost_drain until it returns 0. Code of a backend never runs
- * on the thread that drains, so a backend may wait for the embedder (TRITONHOST_EVENT_QUESTION) without a deadlock; batching libraries are the exception, below.
+ * the queue stops being empty `notify` is called, once, on whatever thread that was; then call tritonhost_drain until it returns 0. What Execute itself says last of a
+ * request (its final response, its release, statistics) waits for BATCH_EXECUTED or whatever else comes first: one call of `notify` a batch. Code of a backend never runs
+ * on the thread that drains, so a backend may wait for the embedder (TRITONHOST_EVENT_QUESTION) without a deadlock; batching libraries are the
+ * exception, below.
  *
  * Tokens are numbers the embedder chooses for models, instances, batches and requests; they come back in the events. One is free for re-use after the event
  * that ends it. Errors are returned as in tritonserver.h: NULL is success, anything else is deleted by the caller. Arguments are copied, except the data of
@@ -267,6 +269,13 @@ typedef struct TritonHostEvent {
 /* Takes up to `capacity` events; each is the caller's until tritonhost_event_free. Everything an event points at lives so long. */
 TRITONHOST_EXPORT size_t tritonhost_drain(TritonHost* host, TritonHostEvent** events, size_t capacity);
 TRITONHOST_EXPORT void tritonhost_event_free(TritonHostEvent* event);
+
+/* What the data of a tensor lies in. */
+typedef struct TritonHostMemory TritonHostMemory;
+/* Keeps the data of a tensor where it is beyond tritonhost_event_free, and beyond the host, until tritonhost_memory_free: whoever takes it need not copy. NULL where
+ * it is not the host's own (TRITONHOST_EVENT_INFER lends it), or is empty. */
+TRITONHOST_EXPORT TritonHostMemory* tritonhost_keep_tensor(const TritonHostEvent* event, uint32_t tensor);
+TRITONHOST_EXPORT void tritonhost_memory_free(TritonHostMemory* memory);
 
 #ifdef __cplusplus
 }

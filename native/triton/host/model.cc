@@ -72,12 +72,16 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstance::Submit(std::uint64_t batch, con
 void TRITONBACKEND_ModelInstance::Execute(std::uint64_t batch, std::vector<TRITONBACKEND_Request*> requests) {
   std::vector<std::uint64_t> tokens;
   for (const TRITONBACKEND_Request* request : requests) tokens.push_back(request->token);
-  const ErrorPtr error = model->backend->Call("TRITONBACKEND_ModelInstanceExecute", [&] {
-    return model->backend->entry.instance_execute(this, requests.data(), static_cast<std::uint32_t>(requests.size()));
-  });
-  if (error != nullptr) ledger_->FailBatch(tokens, *error);
   EventPtr event = NewEvent(TRITONHOST_EVENT_BATCH_EXECUTED);
-  event->Token(batch).Model(model->facts->token).Instance(options.token).Error(error.get());
+  event->Token(batch).Model(model->facts->token).Instance(options.token);
+  {
+    const npu_console::triton::BatchScope scope;
+    const ErrorPtr error = model->backend->Call("TRITONBACKEND_ModelInstanceExecute", [&] {
+      return model->backend->entry.instance_execute(this, requests.data(), static_cast<std::uint32_t>(requests.size()));
+    });
+    if (error != nullptr) ledger_->FailBatch(tokens, *error);
+    event->Error(error.get());
+  }
   events_->Push(std::move(event));
 }
 

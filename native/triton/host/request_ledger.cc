@@ -72,7 +72,11 @@ RequestLedger::Record RequestLedger::Preview(const TritonHostRequest& request) {
 
 TRITONSERVER_Error* RequestLedger::Add(const TritonHostRequest* requests, std::uint32_t count, std::vector<TRITONBACKEND_Request*>* added) {
   std::vector<Record> records;
-  for (std::uint32_t index = 0; index < count; ++index) records.push_back(NewRecord(requests[index]));
+  const auto batch_memory = std::make_shared<BatchMemory>(count);
+  for (std::uint32_t index = 0; index < count; ++index) {
+    records.push_back(NewRecord(requests[index]));
+    records.back()->batch_memory = batch_memory;
+  }
 
   const std::lock_guard lock(mutex_);
   std::unordered_set<std::uint64_t> tokens;
@@ -336,6 +340,7 @@ void RequestLedger::Settle(TRITONBACKEND_Request* request) {
     PushViolation(request, text);
     PushErrorResponse(*request, {TRITONSERVER_ERROR_INTERNAL, text});
   }
+  request->batch_memory.reset();
   left_.push_back(std::move(found->second));
   open_.erase(found);
   if (left_.size() > kKeptAfterLeaving) left_.pop_front();

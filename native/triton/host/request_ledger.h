@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "batch_memory.h"
 #include "events.h"
 #include "trace.h"
 
@@ -45,7 +46,9 @@ struct TRITONBACKEND_Input {
   std::uint64_t byte_size = 0;
 };
 
-struct TRITONBACKEND_Output : npu_console::triton::OwnedTensor {};
+struct TRITONBACKEND_Output : npu_console::triton::OwnedTensor {
+  TRITONBACKEND_Request* request = nullptr;
+};
 
 struct TRITONBACKEND_State : npu_console::triton::OwnedTensor {
   TRITONBACKEND_Request* request = nullptr;
@@ -74,6 +77,7 @@ struct TRITONBACKEND_Request {
   std::vector<TRITONBACKEND_Input> inputs;
   std::vector<std::string> outputs;
   std::vector<TRITONSERVER_Parameter> parameters;
+  std::shared_ptr<npu_console::triton::BatchMemory> batch_memory;  // of all requests that came together; null after it left
   std::unique_ptr<TRITONSERVER_InferenceTrace> trace;
   std::atomic<bool> is_cancelled{false};
   std::atomic<bool> is_released{false};

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <new>
 
+#include "batch_memory.h"
+
 namespace npu_console::triton {
 
 TRITONSERVER_Error* MakeError(TRITONSERVER_Error_Code code, std::string message) { return new TRITONSERVER_Error{code, std::move(message)}; }
@@ -50,21 +52,21 @@ Parameter ToParameter(const TritonHostParameter& parameter) {
 }
 
 Memory AllocateMemory(std::uint64_t byte_size) {
-  constexpr std::uint64_t kAlignment = 64;
-  if (byte_size > UINT64_MAX - kAlignment) throw std::bad_alloc();
-  void* memory = std::aligned_alloc(kAlignment, (byte_size + kAlignment - 1) / kAlignment * kAlignment);
+  if (byte_size > UINT64_MAX - kMemoryAlignment) throw std::bad_alloc();
+  void* memory = std::aligned_alloc(kMemoryAlignment, (byte_size + kMemoryAlignment - 1) / kMemoryAlignment * kMemoryAlignment);
   if (memory == nullptr && byte_size > 0) throw std::bad_alloc();
   return Memory(memory);
 }
 
 TRITONSERVER_Error* OwnedTensor::Allocate(
-    const char* kind, std::uint64_t byte_size, void** buffer, TRITONSERVER_MemoryType* memory_type, std::int64_t* memory_type_id) {
+    const char* kind, BatchMemory* batch, std::uint64_t byte_size, void** buffer, TRITONSERVER_MemoryType* memory_type, std::int64_t* memory_type_id) {
   if (is_allocated) {
     return MakeError(TRITONSERVER_ERROR_ALREADY_EXISTS, std::string("allocated buffer for ") + kind + " '" + name + "' already exists");
   }
   if (byte_size > 0) {
     try {
-      memory = AllocateMemory(byte_size);
+      if (batch != nullptr) memory = batch->Take(name, byte_size);
+      if (memory == nullptr) memory = AllocateMemory(byte_size);
     } catch (const std::bad_alloc&) {
       return MakeError(
           TRITONSERVER_ERROR_UNAVAILABLE, std::string("CPU memory allocation failed: ") + kind + " '" + name + "' needs " + std::to_string(byte_size) + " bytes");

@@ -54,6 +54,8 @@ namespace npu_console::triton {
 
 using Parameter = TRITONSERVER_Parameter;
 
+class BatchMemory;
+
 // Owns an error that came from the API or goes to it.
 struct ErrorDeleter {
   void operator()(TRITONSERVER_Error* error) const { delete error; }
@@ -80,6 +82,7 @@ struct FreeMemory {
   void operator()(void* memory) const { std::free(memory); }
 };
 using Memory = std::unique_ptr<void, FreeMemory>;
+constexpr std::uint64_t kMemoryAlignment = 64;
 // Throws std::bad_alloc.
 Memory AllocateMemory(std::uint64_t byte_size);
 
@@ -88,12 +91,15 @@ struct OwnedTensor {
   std::string name;
   TRITONSERVER_DataType datatype = TRITONSERVER_TYPE_INVALID;
   std::vector<std::int64_t> shape;
-  Memory memory;
+  // Shared where it is a piece of a larger block, or with whoever keeps the data beyond this.
+  std::shared_ptr<void> memory;
   TRITONSERVER_BufferAttributes attributes;  // holds the size
   bool is_allocated = false;
 
-  // A buffer for the caller to fill; ALREADY_EXISTS on the second call. NULL where the size is 0. Always CPU memory, whatever the wish.
-  TRITONSERVER_Error* Allocate(const char* kind, std::uint64_t byte_size, void** buffer, TRITONSERVER_MemoryType* memory_type, std::int64_t* memory_type_id);
+  // A buffer for the caller to fill; ALREADY_EXISTS on the second call. NULL where the size is 0. Always CPU memory, whatever the wish. `batch`: whose memory is
+  // looked to first; may be null.
+  TRITONSERVER_Error* Allocate(
+      const char* kind, BatchMemory* batch, std::uint64_t byte_size, void** buffer, TRITONSERVER_MemoryType* memory_type, std::int64_t* memory_type_id);
 };
 
 // Of the steady clock.

@@ -61,6 +61,14 @@ export interface HostReply {
   readonly parameters: FlatParameters
 }
 
+/** Tensors that came out of backends so far, and their bytes: those copied once, and those that are buffers over the host's memory. */
+export interface HostCopies {
+  readonly tensors: number
+  readonly bytes: number
+  readonly lentTensors: number
+  readonly lentBytes: number
+}
+
 /** The class of the addon. Calls throw an Error with `code`, a TRITONSERVER_Error_Code; what comes of them comes as events. */
 export interface TritonHost {
   loadModel(options: HostModelOptions): void
@@ -81,8 +89,7 @@ export interface TritonHost {
   releaseInfer(infer: number): void
   answer(question: number, errorCode: number, errorMessage: string | null, value: number, text: string | null): void
   setLogLevels(mask: number): void
-  /** Tensors that came out so far, and their bytes: each was copied once. */
-  copies(): { readonly tensors: number; readonly bytes: number }
+  copies(): HostCopies
   /** Rejects, with the models' names, where backends do not let go in time; the process should end then. */
   close(timeoutMilliseconds: number): Promise<void>
 }
@@ -96,7 +103,10 @@ export interface TritonHostOptions {
   readonly leakGraceMilliseconds: number
 }
 
-export type TritonHostConstructor = new (options: TritonHostOptions, onEvents: (events: readonly HostEvent[]) => void) => TritonHost
+/** A group of events, as `readEvents` takes it. The numbers are the host's: they are others after the call. */
+export type OnEvents = (numbers: Float64Array, count: number, values: readonly unknown[]) => void
+
+export type TritonHostConstructor = new (options: TritonHostOptions, onEvents: OnEvents) => TritonHost
 
 /** TritonHostEventKind */
 export const EVENT = {
@@ -234,12 +244,13 @@ export function unflattenTensors(flat: FlatTensors): Tensor[] {
     const name = flat[index] as string
     const datatype = DATATYPES[flat[index + 1] as number]
     if (datatype === null || datatype === undefined) throw new ServerError('INTERNAL', `the backend made output '${name}' without a data type`)
-    // A Buffer: what comes after expects slice() to copy, as that of any other byte array.
-    const { buffer, byteOffset, byteLength } = flat[index + 3] as Uint8Array
-    tensors.push({ name, datatype, shape: flat[index + 2] as readonly number[], data: new Uint8Array(buffer, byteOffset, byteLength) })
+    tensors.push({ name, datatype, shape: flat[index + 2] as readonly number[], data: plainBytes(flat[index + 3] as Uint8Array) })
   }
   return tensors
 }
+
+/** Of a Buffer too: what comes after expects slice() to copy, as that of any other byte array. */
+function plainBytes(data: Uint8Array): Uint8Array { return Buffer.isBuffer(data) ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : data }
 
 const PARAMETER_TYPES = { string: 0, bigint: 1, boolean: 2, number: 3 } as const
 

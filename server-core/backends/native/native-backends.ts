@@ -5,6 +5,7 @@ import type { ServerOptions } from '../../options.ts'
 import { ServerError } from '../../server-error.ts'
 import type { Backend, BackendModelContext } from '../backend.ts'
 import { nativeAddon, type NativeAddonResult } from '../native-addon.ts'
+import type { HostCopies } from './host-events.ts'
 import { DEFAULT_BACKEND_DIRECTORY } from './library-search.ts'
 import { NativeHost } from './native-host.ts'
 import { NativeModel } from './native-model.ts'
@@ -52,8 +53,7 @@ export class NativeBackends {
     return result.ok ? result.addon.tritonMetricsText() : ''
   }
 
-  /** Tensors that came out of backends, and their bytes; each was copied once. */
-  copies(): { readonly tensors: number; readonly bytes: number } { return this.#host?.host.copies() ?? { tensors: 0, bytes: 0 } }
+  copies(): HostCopies { return this.#host?.host.copies() ?? { tensors: 0, bytes: 0, lentTensors: 0, lentBytes: 0 } }
 
   /** After the last model: finalizes the backends and closes their libraries. @throws ServerError UNAVAILABLE that names the models a backend does not let go of */
   async close(): Promise<void> {

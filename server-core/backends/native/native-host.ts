@@ -1,5 +1,6 @@
 import type { LogHub } from '../../logger.ts'
 import { toServerError, type ServerError } from '../../server-error.ts'
+import { readEvents } from './event-group.ts'
 import {
   callError, errorCode, EVENT, eventError, EVERY_LOG_LEVEL, LOG_LEVEL, QUESTION, USUAL_LOG_LEVELS,
   type FourTimes, type HostEvent, type HostInstanceOptions, type HostModelOptions, type HostRequest, type InferEvent, type MemoryUsageEvent, type QuestionEvent,
@@ -72,7 +73,7 @@ export class NativeHost {
     const { TritonHost: Host, backendDirectories, logs } = options
     this.host = new Host(
       { backendDirectories, logLevels: logs.verboseLevel > 0 ? EVERY_LOG_LEVEL : USUAL_LOG_LEVELS, unloadReportMilliseconds: 0, leakGraceMilliseconds: 0 },
-      (events) => { this.#take(events) },
+      (numbers, count, values) => { this.#take(readEvents(numbers, count, values)) },
     )
   }
 
