@@ -5,7 +5,7 @@
  */
 import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { cpus, tmpdir, totalmem } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs, promisify } from 'node:util'
@@ -17,7 +17,9 @@ import { startServerProcess } from '../testing/server-process.ts'
 import type { LoadResult } from './load-generator.ts'
 import { binaryBody, load, type Job } from './load-process.ts'
 import { describeHostOverhead, hostOverhead } from './host-overhead.ts'
+import { machineFacts } from './machine-facts.ts'
 import { onnxRuntimeFigures } from './onnxruntime-implementations.ts'
+import { countTensorCopies, describeTensorCopies } from './tensor-copies.ts'
 
 const CONCURRENCIES = [1, 8, 32]
 const GOALS = { ocrRatio: 0.85, identityP50Milliseconds: 0.5, residentMegabytes: 120, histogramShare: 0.02, schedulerMicroseconds: 15, batchingRatio: 1.5, hostMicroseconds: 60 }
@@ -105,7 +107,7 @@ async function report(samples: ReadonlyMap<string, readonly LoadResult[]>, bare:
   const median = (numbers: readonly number[]) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? NaN
   const verdict = (isMet: boolean) => (isMet ? 'met' : 'NOT MET')
 
-  line(`machine: ${cpus()[0]?.model ?? 'unknown'}, ${cpus().length} cores, ${memory(totalmem())}, Node ${process.versions.node}; client, server and bare loop share the cores`)
+  line(`${machineFacts()}; client, server and bare loop share the cores`)
   line(`medians of ${rounds} rounds of ${seconds} s; ONNX Runtime threads per session: ${THREADS}\n`)
   line('model              concurrency   requests/s     p50 ms     p99 ms')
   for (const [key, results] of samples) {
@@ -130,7 +132,7 @@ async function report(samples: ReadonlyMap<string, readonly LoadResult[]>, bare:
   const batchingRatio = ocrAt('ppocr_rec 48x320') / ocrAt('ppocr_rec unbatched')
   const single = bareBySize[0]?.[1] ?? NaN
   line(`OCR at concurrency ${UNBATCHED_CONCURRENCY}, dynamic batching on / off: ${batchingRatio.toFixed(2)} (goal >= ${GOALS.batchingRatio}): ${verdict(batchingRatio >= GOALS.batchingRatio)}; the bare loop gains ${(best / single).toFixed(2)} from its best batch size`)
-  for (const text of describeHostOverhead(await hostOverhead(), GOALS.hostMicroseconds)) line(text)
+  for (const text of [...describeHostOverhead(await hostOverhead(), GOALS.hostMicroseconds), ...describeTensorCopies(await countTensorCopies())]) line(text)
   const scheduler = await schedulerCost()
   line(`dynamic batcher: ${scheduler.microsecondsPerRequest.toFixed(1)} us a request at ${scheduler.meanBatchSize.toFixed(1)} requests a batch (goal <= ${GOALS.schedulerMicroseconds} us): ${verdict(scheduler.microsecondsPerRequest <= GOALS.schedulerMicroseconds)}`)
   for (const { name, few, many } of scheduler.queues) {

@@ -1,6 +1,7 @@
 /** The load generator as a process of its own, and the requests that benchmarks send. */
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import type { Tensor } from '../contract/inference.ts'
 import type { LoadJob, LoadResult } from './load-generator.ts'
 
 const LOAD_GENERATOR = fileURLToPath(new URL('load-generator.ts', import.meta.url))
@@ -11,11 +12,19 @@ export type Job = Pick<LoadJob, 'path' | 'body' | 'headerLength'>
 /** A request with one FP32 input of equal numbers, as binary data in and out. */
 export function binaryBody(input: string, shape: readonly number[], output?: string): Pick<LoadJob, 'body' | 'headerLength'> {
   const data = new Float32Array(shape.reduce((product, dim) => product * dim, 1)).fill(0.1)
+  return binaryRequest([{ name: input, shape, datatype: 'FP32', data: new Uint8Array(data.buffer) }], output === undefined ? {} : { outputs: [output] })
+}
+
+/** A request with these inputs; outputs come as binary data: those listed, else all. */
+export function binaryRequest(
+  inputs: readonly Tensor[], { outputs = null, parameters = {} }: { readonly outputs?: readonly string[] | null; readonly parameters?: object } = {},
+): Pick<LoadJob, 'body' | 'headerLength'> {
   const header = Buffer.from(JSON.stringify({
-    inputs: [{ name: input, shape, datatype: 'FP32', parameters: { binary_data_size: data.byteLength } }],
-    ...(output === undefined ? { parameters: { binary_data_output: true } } : { outputs: [{ name: output, parameters: { binary_data: true } }] }),
+    inputs: inputs.map(({ name, shape, datatype, data }) => ({ name, shape, datatype, parameters: { binary_data_size: data.byteLength } })),
+    parameters: { ...parameters, ...(outputs === null ? { binary_data_output: true } : {}) },
+    ...(outputs === null ? {} : { outputs: outputs.map((name) => ({ name, parameters: { binary_data: true } })) }),
   }))
-  return { body: Buffer.concat([header, Buffer.from(data.buffer)]).toString('base64'), headerLength: header.byteLength }
+  return { body: Buffer.concat([header, ...inputs.map(({ data }) => data)]).toString('base64'), headerLength: header.byteLength }
 }
 
 /** Runs the load generator in a process of its own, whose processor time is not the server's. */
