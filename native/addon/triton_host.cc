@@ -95,27 +95,30 @@ class TritonHostObject : public Napi::ObjectWrap<TritonHostObject> {
     }
   }
 
+  // Gives a group of events to JavaScript and frees them. False: the environment ends, or a JavaScript exception is pending: then it is an uncaught one, as of any
+  // callback.
+  bool Deliver(napi_env env, napi_value callback, TritonHostEvent* const* events, std::size_t count) {
+    bool is_whole = true;
+    napi_value arguments[3] = {};
+    try {
+      const EventGroup group(env, events, count, numbers_, &copies_);
+      arguments[2] = group.values();
+      is_whole = napi_create_uint32(env, static_cast<std::uint32_t>(group.count()), &arguments[1]) == napi_ok;
+    } catch (const NoJavaScript&) {
+      is_whole = false;
+    }
+    for (std::size_t index = 0; index < count; ++index) tritonhost_event_free(events[index]);
+    napi_value undefined = nullptr;
+    return is_whole && napi_get_reference_value(env, numbers_reference_, &arguments[0]) == napi_ok && napi_get_undefined(env, &undefined) == napi_ok &&
+           napi_call_function(env, undefined, callback, 3, arguments, nullptr) == napi_ok;
+  }
+
   void Drain(napi_env env, napi_value callback) {
     TritonHostEvent* events[kEventsPerGroup];
     for (int group = 0; group < kGroupsPerTurn; ++group) {
       const std::size_t count = tritonhost_drain(host_, events, kEventsPerGroup);
       if (count == 0) return;
-      bool is_whole = true;
-      napi_value arguments[3] = {};
-      try {
-        const EventGroup group_of_events(env, events, count, numbers_, &copies_);
-        arguments[2] = group_of_events.values();
-        is_whole = napi_create_uint32(env, static_cast<std::uint32_t>(group_of_events.count()), &arguments[1]) == napi_ok;
-      } catch (const NoJavaScript&) {
-        is_whole = false;
-      }
-      for (std::size_t index = 0; index < count; ++index) tritonhost_event_free(events[index]);
-      // The environment ends, or a JavaScript exception is pending: then it is an uncaught one, as of any callback.
-      napi_value undefined = nullptr;
-      if (!is_whole || napi_get_reference_value(env, numbers_reference_, &arguments[0]) != napi_ok || napi_get_undefined(env, &undefined) != napi_ok ||
-          napi_call_function(env, undefined, callback, 3, arguments, nullptr) != napi_ok) {
-        break;
-      }
+      if (!Deliver(env, callback, events, count)) break;
       // It may have closed the host.
       if (is_closing_) return;
     }
@@ -325,20 +328,12 @@ class TritonHostObject : public Napi::ObjectWrap<TritonHostObject> {
     TritonHostEvent* events[kEventsPerGroup];
     for (std::size_t count = 0; (count = tritonhost_drain(host_, events, kEventsPerGroup)) > 0;) {
       const Napi::HandleScope scope(env);
-      napi_value list = nullptr;
-      bool is_whole = napi_create_array(env, &list) == napi_ok;
-      std::uint32_t length = 0;
+      std::size_t reports = 0;
       for (std::size_t index = 0; index < count; ++index) {
-        try {
-          if (is_whole && IsReport(*events[index])) is_whole = napi_set_element(env, list, length++, ToJavaScript(env, *events[index], &copies_)) == napi_ok;
-        } catch (const NoJavaScript&) {
-          is_whole = false;
-        }
-        tritonhost_event_free(events[index]);
+        if (IsReport(*events[index])) events[reports++] = events[index];
+        else tritonhost_event_free(events[index]);
       }
-      napi_value undefined = nullptr;
-      if (!is_whole || napi_get_undefined(env, &undefined) != napi_ok) return;
-      if (length > 0 && napi_call_function(env, undefined, callback, 1, &list, nullptr) != napi_ok) return;
+      if (reports > 0 && !Deliver(env, callback, events, reports)) return;
     }
   }
 
