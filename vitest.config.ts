@@ -3,6 +3,8 @@ import { defineConfig } from 'vitest/config'
 // Unit and integration tests lie beside the files they test. Tests of the window run in jsdom, all others in Node.
 export default defineConfig({
   test: {
+    // Both cores of the smallest machine that runs them: much of the time is spent waiting, for servers, timers and compilers.
+    maxWorkers: 2,
     projects: [
       {
         test: {

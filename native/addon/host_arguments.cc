@@ -32,6 +32,13 @@ double HostArguments::Number(napi_value value) const {
   return number;
 }
 
+std::uint64_t HostArguments::Uint64(napi_value value) const {
+  constexpr double limit = 18446744073709551616.0;  // 2^64
+  const double number = Number(value);
+  if (!(number > 0)) return 0;
+  return number < limit ? static_cast<std::uint64_t>(number) : UINT64_MAX;
+}
+
 const std::string& HostArguments::Keep(napi_value value) {
   // One call where the text is short, as names are.
   char buffer[64];
@@ -147,7 +154,7 @@ TritonHostRequest HostArguments::Request(napi_value fields) {
     Require(napi_get_value_bigint_uint64(env_, correlation, &request.correlation_id, &is_lossless), "a bigint or a string");
   }
   request.flags = Uint32(Element(fields, 3));
-  request.timeout_us = static_cast<std::uint64_t>(Number(Element(fields, 4)));
+  request.timeout_us = Uint64(Element(fields, 4));
   const auto& inputs = Tensors(Element(fields, 5));
   request.inputs = inputs.data();
   request.input_count = static_cast<std::uint32_t>(inputs.size());

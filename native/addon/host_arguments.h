@@ -37,8 +37,10 @@ class HostArguments {
   std::uint32_t Length(napi_value list) const;
   napi_value Element(napi_value list, std::uint32_t index) const;
   double Number(napi_value value) const;
-  std::uint64_t Token(napi_value value) const { return static_cast<std::uint64_t>(Number(value)); }
-  std::uint32_t Uint32(napi_value value) const { return static_cast<std::uint32_t>(Number(value)); }
+  // The nearest number of that type: a client may ask for a timeout of 2^64 - 1 us, which JavaScript rounds up.
+  std::uint64_t Uint64(napi_value value) const;
+  std::uint64_t Token(napi_value value) const { return Uint64(value); }
+  std::uint32_t Uint32(napi_value value) const { return static_cast<std::uint32_t>(Uint64(value)); }
 
  private:
   const std::string& Keep(napi_value value);

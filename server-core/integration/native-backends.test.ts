@@ -66,6 +66,9 @@ describe('a backend library', () => {
       id: 'r1', correlation: 0n, flags: 0n, timeout_s: 1.5, is_cancelled: false, outputs: 'X', color: 'red', number: -3n,
       instance: expect.stringMatching(/^minimal_0_0 CPU 0 \{"cpu":\{\}\}$/) as string,
     })
+    // The longest timeout of the protocols, 2^64 - 1, as JavaScript has it.
+    const longest = await test.infer('minimal', [int32('X', [1], [1, 1])], { timeoutMicroseconds: 2 ** 64 })
+    expect(longest.response.parameters['timeout_s']).toBeCloseTo(2 ** 64 / 1e6, -3)
     // It completes configs: max_batch_size 4.
     expect(test.server.modelConfig('minimal', '').max_batch_size).toBe(4)
     expect(test.logged('initialize minimal')[0]).toMatchObject({ level: 'info', source: 'backend-minimal', fields: { model: 'minimal' } })
