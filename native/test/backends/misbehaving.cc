@@ -117,6 +117,16 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceExecute(TRITONBACKEND_ModelInstan
         Send(request, TRITONSERVER_RESPONSE_COMPLETE_FINAL);
         Release(request);
       });
+    } else if (what == "linger") {
+      // Long enough for whoever waits to be asleep.
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      Send(request, TRITONSERVER_RESPONSE_COMPLETE_FINAL);
+      bool is_cancelled = false;
+      while (!is_cancelled) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        Must(TRITONBACKEND_RequestIsCancelled(request, &is_cancelled));
+      }
+      Release(request);
     } else if (what == "give_back") {
       for (TRITONBACKEND_Request* kept : state->kept) {
         Send(kept, TRITONSERVER_RESPONSE_COMPLETE_FINAL);

@@ -235,6 +235,17 @@ TEST(Request, runs_many_batches_on_several_instances_at_once) {
   EXPECT(rig.notified() < 3 * kBatches * 7);
 }
 
+TEST(Request, has_its_answer_while_its_batch_still_executes) {
+  Rig rig;
+  rig.Serve(1, "misbehaving");
+  Request request(1);
+  request.Do("linger");
+  rig.Submit(1, 1, {&request});
+  rig.Wait(TRITONHOST_EVENT_RESPONSE, 1);
+  Must(tritonhost_cancel(rig.host(), 1, 1));
+  rig.Wait(TRITONHOST_EVENT_BATCH_EXECUTED, 1);
+}
+
 TEST(Request, refuses_a_token_that_is_in_use) {
   Rig rig;
   rig.Serve(1, "misbehaving");

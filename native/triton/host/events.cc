@@ -10,11 +10,9 @@ thread_local std::uint64_t current_model = 0;
 thread_local bool is_embedder_thread = false;
 thread_local bool executes_batch = false;
 
-// Does it tell the embedder nothing that it could act on before the batch is over?
+// Does it tell the embedder nothing that it could act on before the batch is over? Not so an answer: its client waits, and the backend may go on for long.
 bool CanWaitForBatch(const Event& event) {
   switch (event.kind) {
-    case TRITONHOST_EVENT_RESPONSE:
-      return (event.flags & TRITONSERVER_RESPONSE_COMPLETE_FINAL) != 0;
     case TRITONHOST_EVENT_REQUEST_RELEASED:
     case TRITONHOST_EVENT_BATCH_STATISTICS:
     case TRITONHOST_EVENT_RESPONSE_STATISTICS:

@@ -55,7 +55,7 @@ class EventQueue {
  public:
   EventQueue(void (*notify)(void*), void* notify_context, std::uint32_t log_levels);
 
-  // Wakes the embedder, but for what is said last of a request on a thread that is inside a BatchScope: what comes behind does.
+  // Wakes the embedder, but for a release or statistics on a thread that is inside a BatchScope: what comes behind does.
   void Push(EventPtr event);
   std::size_t Drain(TritonHostEvent** events, std::size_t capacity);
 

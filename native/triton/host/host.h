@@ -3,9 +3,9 @@
  *
  * How it works. Calls return at once: what was asked is done by threads of the host (one per model for its life cycle, one per model instance, one per model
  * for the answers to requests that its backend sends), and what comes of it is an event. Events wait in one queue, in the order in which they happened. When
- * the queue stops being empty `notify` is called, once, on whatever thread that was; then call tritonhost_drain until it returns 0. What Execute itself says last of a
- * request (its final response, its release, statistics) waits for BATCH_EXECUTED or whatever else comes first: one call of `notify` a batch. Code of a backend never runs
- * on the thread that drains, so a backend may wait for the embedder (TRITONHOST_EVENT_QUESTION) without a deadlock; batching libraries are the
+ * the queue stops being empty `notify` is called, once, on whatever thread that was; then call tritonhost_drain until it returns 0. A release or
+ * statistics that come from within Execute wait for BATCH_EXECUTED or whatever else comes first: nothing can be done about them before. Code of a backend never
+ * runs on the thread that drains, so a backend may wait for the embedder (TRITONHOST_EVENT_QUESTION) without a deadlock; batching libraries are the
  * exception, below.
  *
  * Tokens are numbers the embedder chooses for models, instances, batches and requests; they come back in the events. One is free for re-use after the event
