@@ -1,12 +1,12 @@
 /** What a text of the server says about a card: which fault, by CANN's code in it, and on which card. Codes and names: AscendCL's public error table. */
 
 export type NpuFault =
-  | 'cardLost' | 'cardHung' | 'cardEcc' | 'cardMemory' | 'cardMissing' | 'cardPermission' | 'cardStart' | 'cardDriver'
+  | 'cardLost' | 'cardHung' | 'cardSilent' | 'cardEcc' | 'cardMemory' | 'cardMissing' | 'cardPermission' | 'cardStart' | 'cardDriver'
   | 'operatorTimeout' | 'operatorFailed' | 'streamsUsedUp' | 'cannEnvironment' | 'omUnusable' | 'gearMissing'
 
 export interface NpuFaultExplanation {
   readonly fault: NpuFault
-  /** As CANN numbers it. */
+  /** As CANN numbers it; '' : CANN said nothing, for the call never came back. */
   readonly code: string
   /** Logical or visible id, as the text has it; null: it names none. */
   readonly card: number | null
@@ -15,6 +15,7 @@ export interface NpuFaultExplanation {
 const CODES: Readonly<Record<NpuFault, readonly number[]>> = {
   cardLost: [507901, 107002],
   cardHung: [507010, 507046, 507001, 207020, 107019],
+  cardSilent: [],
   cardEcc: [507053, 507054],
   cardMemory: [207001, 207018, 207005, 245000],
   cardMissing: [107001, 207004],
@@ -30,13 +31,15 @@ const CODES: Readonly<Record<NpuFault, readonly number[]>> = {
 }
 
 /** Those of the card, its driver or its memory: they pass, and then the model runs as it is. The others need something done to the model or to CANN. */
-const OF_THE_CARD: ReadonlySet<NpuFault> = new Set(['cardLost', 'cardHung', 'cardEcc', 'cardMemory', 'cardMissing', 'cardPermission', 'cardStart', 'cardDriver', 'operatorTimeout', 'streamsUsedUp'])
+const OF_THE_CARD: ReadonlySet<NpuFault> = new Set(['cardLost', 'cardHung', 'cardSilent', 'cardEcc', 'cardMemory', 'cardMissing', 'cardPermission', 'cardStart', 'cardDriver', 'operatorTimeout', 'streamsUsedUp'])
 
 const FAULT_OF = new Map(Object.entries(CODES).flatMap(([fault, codes]) => codes.map((code) => [String(code), fault as NpuFault] as const)))
 
 /** The backends write a code before or behind its name: `failed with 507901 SOCKET_CLOSE: ...`, `ACL_ERROR_RT_STREAM_SYNC_TIMEOUT (507046)`. */
 const CODE = /\b(?<before>\d{6})\b(?= \(?[A-Z][A-Z0-9_]{3,})|\b[A-Z][A-Z0-9_]{3,} \(?(?<behind>\d{6})\b/g
-const CARD = /\b(?:device|card|NPU) (?<card>\d+)\b/
+const CARD = /\b(?:[Dd]evice|card|NPU) (?<card>\d+)\b/
+/** The backends' own words for a call that was left behind. */
+const SILENT = /\b[Dd]evice \d+ does not answer\b|did not come to an end within \d+ ms: the card or its driver hangs/
 
 /** @returns null where the text is not about a card */
 export function explainNpuFault(text: string): NpuFaultExplanation | null {
@@ -44,10 +47,14 @@ export function explainNpuFault(text: string): NpuFaultExplanation | null {
     const code = groups?.['before'] ?? groups?.['behind'] ?? ''
     const fault = FAULT_OF.get(code)
     if (fault === undefined) continue
-    const card = CARD.exec(text)?.groups?.['card']
-    return { fault, code, card: card === undefined ? null : Number(card) }
+    return { fault, code, card: cardIn(text) }
   }
-  return null
+  return SILENT.test(text) ? { fault: 'cardSilent', code: '', card: cardIn(text) } : null
+}
+
+function cardIn(text: string): number | null {
+  const card = CARD.exec(text)?.groups?.['card']
+  return card === undefined ? null : Number(card)
 }
 
 /** Whether what kept an instance on a card from running may pass by itself. A text without a code of CANN is believed where it says UNAVAILABLE: a card that hangs has none. */

@@ -54,7 +54,7 @@ export function isSilent(npu: NpuSample | null): boolean {
 }
 
 /** Whose explained cause tells of the instances' restart already. */
-const CAUSES_WITH_RETRY: ReadonlySet<string> = new Set(['cardLost', 'cardHung'])
+const CAUSES_WITH_RETRY: ReadonlySet<string> = new Set(['cardLost', 'cardHung', 'cardSilent'])
 
 const NONE: readonly SimulatedFault[] = []
 
