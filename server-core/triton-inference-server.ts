@@ -21,6 +21,7 @@ import { requestedModelName } from './model-repository/model-name.ts'
 import { indexEntries, sortedVersions, summaryOf, trafficOf, trafficShareOf, UNLOADED_REASON, type ModelRecord } from './model-repository/model-record.ts'
 import { ModelRepository } from './model-repository/model-repository.ts'
 import { RepositoryPoller } from './model-repository/repository-poller.ts'
+import { Semaphore } from './model-repository/semaphore.ts'
 import { responseCacheByteSize, type ServerOptions } from './options.ts'
 import { RateLimiter } from './scheduling/rate-limiter.ts'
 import { ServerError, toServerError } from './server-error.ts'
@@ -52,6 +53,8 @@ export class TritonInferenceServer implements InferenceServer {
   readonly #log: Logger
   readonly #repositoryLog: Logger
   readonly #lifecycle: ModelLifecycle
+  /** One repository is opened at a time, in the order in which they were asked for, however long the disk takes to find each. */
+  readonly #openings = new Semaphore(1)
   readonly #sampler: ServerSampler
   readonly #poller: RepositoryPoller
   readonly #listeners = new Set<InferenceServerListener>()
@@ -239,8 +242,10 @@ export class TritonInferenceServer implements InferenceServer {
       throw new ServerError('UNAVAILABLE', 'another repository can only be opened in explicit mode. Start the server with --model-control-mode=explicit')
     }
     const repository = new ModelRepository([path], this.#repositoryLog)
-    await repository.check()
-    await this.#lifecycle.replaceRepository(repository)
+    await this.#openings.run(async () => {
+      await repository.check()
+      await this.#lifecycle.replaceRepository(repository)
+    })
     this.#notify((listener) => listener.statusChanged?.())
   }
 

@@ -2,9 +2,11 @@ import { writeFileSync } from 'node:fs'
 import { mkdir, readdir, rename, symlink, utimes } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, it, vi } from 'vitest'
 import type { ModelSummary } from '../contract/repository.ts'
 import { printModelConfigJson } from '../model-config/json-config.ts'
+import { ModelRepository } from '../model-repository/model-repository.ts'
 import { addModel } from '../testing/onnx-fixture.ts'
 import { identityConfig, TemporaryRepository } from '../testing/temporary-repository.ts'
 import { createTestServer, floatsOf, fp32, requestOf, type TestServer } from '../testing/test-server.ts'
@@ -328,6 +330,20 @@ describe('explicit mode', () => {
     await Promise.all([test.server.replaceRepository(first.path), test.server.replaceRepository(second.path)])
     expect(index(test)).toEqual([{ name: 'b' }])
     expect([...listed]).toEqual(['b'])
+  })
+
+  it('serves the repository that was opened last, also when the disk takes longer to find the one before', async () => {
+    await using first = await TemporaryRepository.create({ 'a/config.pbtxt': identityConfig(), 'a/1/x': '' })
+    await using second = await TemporaryRepository.create({ 'b/config.pbtxt': identityConfig(), 'b/1/x': '' })
+    await using test = createTestServer([second.path])
+    await test.server.start()
+    const check = vi.spyOn(ModelRepository.prototype, 'check').mockImplementationOnce(async () => { await sleep(50) })
+    try {
+      await Promise.all([test.server.replaceRepository(first.path), test.server.replaceRepository(second.path)])
+    } finally {
+      check.mockRestore()
+    }
+    expect(index(test)).toEqual([{ name: 'b' }])
   })
 
   it('tells when the directory of a loaded model vanished', async () => {
