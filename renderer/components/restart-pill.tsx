@@ -12,5 +12,5 @@ export function RestartPill({ restart }: { readonly restart: InstanceRestart }) 
   const { attempt, limit } = restart
   const text = limit === null ? t(seconds > 0 ? 'instance.card.restart' : 'instance.card.restarting', { attempt }) : t(seconds > 0 ? 'instance.restart' : 'instance.restarting', { attempt, limit })
   const hint = limit === null ? t('instance.card.restartIn', { attempt, seconds }) : t('instance.restartIn', { attempt, limit, seconds })
-  return <span className="npu-loading" title={seconds > 0 ? hint : text}><StatePill kind="degraded" text={text} {...(seconds > 0 ? { suffix: `${seconds} s` } : {})} isPlain /></span>
+  return <span className="npu-loading" title={seconds > 0 ? hint : text}><StatePill kind="degraded" text={text} {...(seconds > 0 ? { suffix: `· ${seconds} s` } : {})} isPlain /></span>
 }

@@ -172,7 +172,7 @@ describe('models page', () => {
       await show()
       await put([instance('rec_0_0'), instance('rec_0_1', { state: 'RESTARTING', reason: 'the worker thread ended', restart: { attempt: 2, limit: 5, at } })], '1 of 2 instances start again: the worker thread ended')
       await act(async () => row('rec')?.click())
-      expect(row('rec')?.textContent).toMatch(/Restart 2\/5(5\d\d|600) s/)
+      expect(row('rec')?.textContent).toMatch(/Restart 2\/5· (5\d\d|600) s/)
       expect(row('rec')?.querySelector('[data-cell="instances"]')?.textContent).toBe('1/2')
       const pane = page.container.querySelector('[data-region="pane"]')
       expect(pane?.querySelector('h3')?.textContent).toBe('1 of 2 instances run: the model serves, more slowly.')
@@ -183,7 +183,7 @@ describe('models page', () => {
       expect(row('rec')?.querySelector('[data-cell="instances"]')?.textContent).toBe('2')
     })
 
-    it.each([['en', /Restart 7(5\d\d|600) s/, 'as soon as their card answers'], ['zh-CN', /重启 7(5\d\d|600) s/, '卡一恢复应答']] as const)('of a card at fault show the attempt without a last one, and when they come back (%s)', async (language, pill, comesBack) => {
+    it.each([['en', /Restart 7· (5\d\d|600) s/, 'as soon as their card answers'], ['zh-CN', /重启 7· (5\d\d|600) s/, '卡一恢复应答']] as const)('of a card at fault show the attempt without a last one, and when they come back (%s)', async (language, pill, comesBack) => {
       await show({}, language)
       const reason = 'Device 1: running failed with 507901 SOCKET_CLOSE: the link to the card is gone'
       await put([instance('rec_0_0', { state: 'RESTARTING', reason, restart: { attempt: 7, limit: null, at } })], `1 of 1 instances start again: ${reason}`)

@@ -29,23 +29,23 @@ function OneCard({ npu }: { readonly npu: NpuSample }) {
         <b>{t('common:npu.card', { card: npu.card })}</b><span className="npu-secondary">{npu.chip}</span>
         {npu.health !== null && npu.health !== 'ok' && <StatePill kind={npu.health === 'warning' ? 'degraded' : 'failed'} text={t(`devices:health.${npu.health}`)} isPlain />}
       </div>
-      <Meter name={t('npu.core')} percent={npu.aiCorePercent} text={npu.aiCorePercent === null ? null : `${Math.round(npu.aiCorePercent)} %`} chip={npu.chip} />
-      <Meter name={t('npu.memory')} percent={memoryShare} text={memoryShare === null ? null : `${formatBytes(npu.memoryUsedBytes)} / ${formatBytes(npu.memoryTotalBytes)}`} chip={npu.chip} />
-      <Meter name={t('npu.temperature')} percent={npu.temperatureCelsius} text={npu.temperatureCelsius === null ? null : `${Math.round(npu.temperatureCelsius)} °C`} chip={npu.chip} />
-      <Meter name={t('npu.power')} percent={null} text={npu.powerWatts === null ? null : `${Math.round(npu.powerWatts)} W`} chip={npu.chip} />
+      <Meter name={t('npu.core')} percent={npu.aiCorePercent} text={npu.aiCorePercent === null ? null : `${Math.round(npu.aiCorePercent)} %`} />
+      <Meter name={t('npu.memory')} percent={memoryShare} text={memoryShare === null ? null : `${formatBytes(npu.memoryUsedBytes)} / ${formatBytes(npu.memoryTotalBytes)}`} />
+      <Meter name={t('npu.temperature')} percent={npu.temperatureCelsius} text={npu.temperatureCelsius === null ? null : `${Math.round(npu.temperatureCelsius)} °C`} />
+      <Meter name={t('npu.power')} percent={null} text={npu.powerWatts === null ? null : `${Math.round(npu.powerWatts)} W`} />
     </div>
   )
 }
 
-interface MeterProps { readonly name: string; readonly percent: number | null; readonly text: string | null; readonly chip: string }
+interface MeterProps { readonly name: string; readonly percent: number | null; readonly text: string | null }
 
-function Meter({ name, percent, text, chip }: MeterProps) {
+function Meter({ name, percent, text }: MeterProps) {
   const { t } = useTranslation('overview')
   return (
     <div className="npu-card-meter">
       <span className="npu-quiet">{name}</span>
       {percent === null ? <span /> : <span className="npu-bar" aria-hidden><i style={{ width: `${Math.min(100, percent)}%` }} /></span>}
-      <span className={text === null ? 'npu-right npu-quiet' : 'npu-right'}>{text ?? t('npu.notReported', { chip })}</span>
+      <span className={text === null ? 'npu-right npu-quiet' : 'npu-right'}>{text ?? t('npu.notReported')}</span>
     </div>
   )
 }
