@@ -138,6 +138,9 @@ void Rig::Submit(std::uint64_t instance, std::uint64_t batch, std::vector<Reques
 void Rig::Collect(std::unique_lock<std::mutex>& lock) {
   is_notified_ = false;
   lock.unlock();
+  // One thread at a time from the drain to the list: else a later event (a model unloaded) could be in the list while an earlier one (its instance removed) is
+  // still in another thread's hands, and would be found there after its turn.
+  const std::lock_guard in_order(drain_mutex_);
   std::list<EventPtr> fresh;
   TritonHostEvent* drained[7];
   for (std::size_t count = 0; (count = tritonhost_drain(host_, drained, 7)) > 0;) {

@@ -98,6 +98,8 @@ class Rig {
   void Collect(std::unique_lock<std::mutex>& lock);
 
   TritonHost* host_ = nullptr;
+  // Held before mutex_, never asked for under it: the host says that events wait under locks of its own.
+  std::mutex drain_mutex_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool is_notified_ = false;
