@@ -45,7 +45,7 @@ describe('RequestValidator', () => {
     ['unspecified dimension', BATCHING, [{ ...zeros('A', [1, 2, 3]), shape: [1, 2, -1] }], {}, "[request id: <id_unknown>] All input dimensions should be specified for input 'A' for model 'm', got [1,2,-1]"],
     ['negative dimensions whose product is positive', BATCHING, [{ ...zeros('A', [1, 2, 3]), shape: [-1, 2, -3] }], {}, "[request id: <id_unknown>] All input dimensions should be specified for input 'A' for model 'm', got [-1,2,-3]"],
     ['negative batch', BATCHING, [{ ...zeros('A', [1, 2, 3]), shape: [-2, 2, 3] }], {}, "[request id: <id_unknown>] All input dimensions should be specified for input 'A' for model 'm', got [-2,2,3]"],
-    ['data in a batch of none', BATCHING, [{ ...zeros('A', [1, 2, 3]), shape: [0, 2, 3] }], {}, "[request id: <id_unknown>] input byte size mismatch for input 'A' for model 'm'. Expected 0, got 24"],
+    ['a batch of none', BATCHING, [zeros('A', [0, 2, 3])], {}, "[request id: <id_unknown>] input byte size mismatch for input 'A' for model 'm'. Expected 24, got 0"],
     ['wrong shape without batch', PLAIN, [zeros('A', [3]), zeros('B', [2])], {}, "[request id: <id_unknown>] unexpected shape for input 'A' for model 'p'. Expected [2], got [3]. "],
     ['wrong byte size', BATCHING, [{ ...zeros('A', [1, 2, 3]), data: new Uint8Array(23) }], {}, "[request id: <id_unknown>] input byte size mismatch for input 'A' for model 'm'. Expected 24, got 23"],
   ])('refuses: %s', (_name, text, inputs, more, expected) => {

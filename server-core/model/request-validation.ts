@@ -123,7 +123,7 @@ export class RequestValidator {
         + (isBatching ? BATCH_NOTE : ''))
     }
     // A first dim of 0 is compared with one full item, as Triton does: only an input without elements passes.
-    const elements = dims.reduce((product, dim) => product * dim, isBatching ? batchSize : 1)
+    const elements = dims.reduce((product, dim) => product * dim, isBatching && batchSize > 0 ? batchSize : 1)
     if (datatype === 'BYTES') this.#checkStrings(tensor, elements, refuse)
     else {
       const expected = elements * DATA_TYPES[datatype].byteSize

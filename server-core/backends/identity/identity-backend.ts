@@ -1,6 +1,7 @@
 import { steadyNanoseconds } from '../../clock.ts'
 import type { ModelConfig } from '../../contract/model-config.ts'
 import { refuseFirst } from '../../model-config/config-problem.ts'
+import { clientShapeOf } from '../client-shape.ts'
 import type { Backend, BackendInstanceContext, BackendModel, BackendModelContext, BackendModelInstance, BackendRequest, ExecutionTimes } from '../backend.ts'
 import type { IDENTITY_DELAYS} from './identity-config.ts';
 import { identityConfigProblems } from './identity-config.ts'
@@ -24,7 +25,7 @@ export const identityBackend: Backend = {
       config: context.config,
       async initializeInstance(instance: BackendInstanceContext): Promise<BackendModelInstance> {
         if (delays.creationSeconds > 0) await sleep(delays.creationSeconds * 1000)
-        return new IdentityInstance(delays.executeMilliseconds * Math.max(delays.instanceMultiplier * instance.index, 1))
+        return new IdentityInstance(context.config, delays.executeMilliseconds * Math.max(delays.instanceMultiplier * instance.index, 1))
       },
       async finalize() {},
     }
@@ -32,9 +33,13 @@ export const identityBackend: Backend = {
 }
 
 class IdentityInstance implements BackendModelInstance {
+  readonly #config: ModelConfig
   readonly #delayMilliseconds: number
 
-  constructor(delayMilliseconds: number) { this.#delayMilliseconds = delayMilliseconds }
+  constructor(config: ModelConfig, delayMilliseconds: number) {
+    this.#config = config
+    this.#delayMilliseconds = delayMilliseconds
+  }
 
   async execute(requests: readonly BackendRequest[]): Promise<ExecutionTimes> {
     const executeStart = steadyNanoseconds()
@@ -43,7 +48,10 @@ class IdentityInstance implements BackendModelInstance {
     for (const request of requests) {
       const asked = new Set(request.requestedOutputs)
       request.respond(request.inputs
-        .map((input) => ({ ...input, name: `OUTPUT${input.name.slice('INPUT'.length)}`, data: new Uint8Array(input.data) }))
+        .map((input) => {
+          const name = `OUTPUT${input.name.slice('INPUT'.length)}`
+          return { ...input, name, shape: clientShapeOf(this.#config, name, input.shape), data: new Uint8Array(input.data) }
+        })
         .filter((output) => asked.has(output.name)))
     }
     const computeEnd = steadyNanoseconds()
