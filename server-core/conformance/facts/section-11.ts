@@ -1,0 +1,33 @@
+/** Section 11 of the protocol: trace and log settings. */
+import { cannotShow, type Fact, rule, text, toDo } from '../fact.ts'
+
+export const SECTION_11 = {
+  '11.1/settings': toDo(rule('GET: trace_level, trace_rate, trace_count, log_frequency, trace_file, trace_mode')),
+  '11.1/opentelemetry': cannotShow(rule('opentelemetry mode shows its options instead'), 'there is no opentelemetry mode: the flag is refused at start'),
+  '11.1/update': toDo(rule('POST any of trace_level, trace_rate, trace_count, log_frequency')),
+  '11.1/model': toDo(rule('settings of a model, null falls back to the global ones')),
+  '11.1/clear-global': toDo(rule('null globally: the value at start')),
+  '11.1/file': toDo(text('trace file location can not be updated through network protocol')),
+  '11.1/off-alone': toDo(text("Expect only one trace level 'OFF' is specified")),
+  '11.1/rate-text': toDo(text("Unable to parse 'trace_rate', got: <s>")),
+  '11.1/rate-range': toDo(text("Unable to parse 'trace_rate', value is out of range [ 0, 4294967295 ], got: <s>")),
+  '11.1/count': toDo(text("Unable to parse 'trace_count'. Expecting value >= -1, got:<s>")),
+  '11.1/body': toDo(rule('the body must be JSON; an empty one is a 500 parse error')),
+  '11.1/unknown-model': toDo(rule('an unknown model: the lookup error')),
+  '11.1/without-tracing': cannotShow(text('the server does not support trac<ing>'), 'what a build without tracing says; this one has tracing'),
+  '11.1/one-value-grpc': toDo(text("expect only 1 value for '<k>'")),
+  '11.1/trace-file': toDo(rule('the trace file is a JSON array with the points in time of each request')),
+  '11.1/trace-tensors': toDo(rule('TENSORS writes the tensors')),
+  '11.1/trace-frequency': toDo(rule('log_frequency f: files .0, .1, ... of f traces each')),
+  '11.2/settings': toDo(rule('GET: log_file, log_info, log_warning, log_error, log_verbose_level, log_format')),
+  '11.2/update': toDo(rule('POST any subset; null and unknown members are ignored')),
+  '11.2/kinds': toDo(rule('wrong kinds are 500 JSON errors')),
+  '11.2/file': toDo(text('log file location can not be updated through network protocol')),
+  '11.2/format-http': toDo(text('invalid argument for --log_format, got: <s>')),
+  '11.2/format-grpc': toDo(text('invalid argument for log_format, got: <s>')),
+  '11.2/bool-grpc': toDo(text("expect boolean for 'log_info'")),
+  '11.2/int-grpc': toDo(text("expect int32 for 'log_verbose_level'")),
+  '11.2/string-grpc': toDo(text("expect string for 'log_format'")),
+  '11.2/lines': toDo(rule('log lines in the formats default and ISO8601')),
+  '11.2/started': toDo(rule('the start-up lines that operators wait for, and the model table')),
+} as const satisfies Record<`11.${string}/${string}`, Fact>
