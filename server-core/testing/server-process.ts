@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 export interface ServerProcess {
   readonly processId: number
   readonly httpPort: number
+  readonly grpcPort: number
   readonly metricsPort: number
   /** The link with its token; '' without `--console`. */
   readonly consoleUrl: string
@@ -38,11 +39,13 @@ export async function startServerProcess(flags: readonly string[], options: { bu
   const hasConsole = flags.includes('--console')
   const find = () => {
     const httpPort = /Started HTTPService at \S+:(\d+)/.exec(output)?.[1]
+    const grpcPort = /Started GRPCInferenceService at \S+:(\d+)/.exec(output)?.[1]
     const metricsPort = /Started Metrics Service at \S+:(\d+)/.exec(output)?.[1]
     const consoleUrl = hasConsole ? /http:\/\/\S+\?token=[\w-]+/.exec(output)?.[0] : ''
-    return httpPort === undefined || metricsPort === undefined || consoleUrl === undefined ? undefined : { httpPort: Number(httpPort), metricsPort: Number(metricsPort), consoleUrl }
+    return httpPort === undefined || grpcPort === undefined || metricsPort === undefined || consoleUrl === undefined
+      ? undefined : { httpPort: Number(httpPort), grpcPort: Number(grpcPort), metricsPort: Number(metricsPort), consoleUrl }
   }
-  const found = await new Promise<{ httpPort: number; metricsPort: number; consoleUrl: string }>((resolve, reject) => {
+  const found = await new Promise<{ httpPort: number; grpcPort: number; metricsPort: number; consoleUrl: string }>((resolve, reject) => {
     const timer = setTimeout(() => {
       child.kill('SIGKILL')
       reject(new Error(`the server did not say its ports in time:\n${output}`))
