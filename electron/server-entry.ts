@@ -3,7 +3,7 @@
  * says when to stop; it tells main where it listens and what it serves.
  */
 import type { ParentPort } from 'electron'
-import { APPLIED_VARIABLE, checkNpu, environmentWithCann, exitAtOnce, formatLogEntry, LogHub, parseServeArguments, restartFlags, serveArgumentsIn, ServerError, startServer, thisMachine } from '../server-core/index.ts'
+import { APPLIED_VARIABLE, checkNpu, environmentWithCann, exitAtOnce, LogHub, logSettings, parseServeArguments, printLog, restartFlags, serveArgumentsIn, ServerError, startServer, thisMachine } from '../server-core/index.ts'
 import type { ServerRestart } from '../server-core/contract/console-api.ts'
 import type { RunningServer, ServerOptions } from '../server-core/index.ts'
 import { availablePorts, canListen, portFallbacks } from './free-ports.ts'
@@ -22,9 +22,10 @@ send({ kind: 'loaded' })
 
 async function start(given: ServerStartArguments): Promise<RunningServer> {
   const logs = new LogHub()
-  logs.addSink((entry) => { process.stderr.write(`${formatLogEntry(entry)}\n`) })
   try {
     const options = optionsFor(given)
+    logs.change(logSettings(options))
+    printLog(logs)
     // Main has started this process with it; what kept it from that is said here, where it reaches the window.
     if (await environmentWithCann(options.cannSetEnv, thisMachine(process.env, null)) !== null) throw new ServerError('INTERNAL', `--cann-set-env=${options.cannSetEnv} took no effect: start the application again`)
     const wanted: Ports = { http: options.httpPort, grpc: options.grpcPort, metrics: options.metricsPort, console: options.consolePort }

@@ -11,3 +11,8 @@ it("prints Triton's default format with the facts that the message does not say"
 it('prints tables as they are', () => {
   expect(formatLogEntry({ ...entry, level: 'info', message: '+--+\n|a |', fields: {} }, 42)).toBe('I1109 03:04:05.067000 42 model-lifecycle] \n+--+\n|a |')
 })
+
+it('prints ISO8601 in UTC', () => {
+  const time = Date.UTC(2026, 10, 9, 3, 4, 5, 67)
+  expect(formatLogEntry({ ...entry, time, message: 'm', fields: {} }, 42, 'ISO8601')).toBe('2026-11-09T03:04:05Z W 42 model-lifecycle] "m"')
+})

@@ -16,28 +16,61 @@ export interface Logger {
 
 export type LogSink = (entry: LogEntry) => void
 
-/** Hands out loggers by source name, numbers entries, keeps the last ones, and passes each to every sink. */
+/** How lines look (protocol 11.2). */
+export const LOG_FORMATS = ['default', 'ISO8601'] as const
+export type LogFormat = (typeof LOG_FORMATS)[number]
+
+/** What the logging extension shows and changes. */
+export interface LogSettings {
+  /** Where lines go instead of standard error; '' : nowhere else. Fixed at start. */
+  readonly file: string
+  readonly isInfoOn: boolean
+  readonly isWarningOn: boolean
+  readonly isErrorOn: boolean
+  /** 0: no verbose messages. */
+  readonly verboseLevel: number
+  readonly format: LogFormat
+}
+
+export const DEFAULT_LOG_SETTINGS: LogSettings = Object.freeze({ file: '', isInfoOn: true, isWarningOn: true, isErrorOn: true, verboseLevel: 0, format: 'default' })
+
+/** Hands out loggers by source name, numbers entries, keeps the last ones, and passes each to every sink; levels that are switched off reach neither. */
 export class LogHub {
   readonly #sinks = new Set<LogSink>()
+  readonly #listeners = new Set<(settings: LogSettings) => void>()
   readonly #recent: LogEntry[] = []
   readonly #capacity: number
   readonly #now: () => number
   #sequence = 0
-  verboseLevel: number
+  #settings: LogSettings
 
-  constructor(options: { verboseLevel?: number; capacity?: number; now?: () => number } = {}) {
-    this.verboseLevel = options.verboseLevel ?? 0
+  constructor(options: { settings?: Partial<LogSettings>; capacity?: number; now?: () => number } = {}) {
+    this.#settings = { ...DEFAULT_LOG_SETTINGS, ...options.settings }
     this.#capacity = options.capacity ?? 10_000
     this.#now = options.now ?? Date.now
+  }
+
+  get settings(): LogSettings { return this.#settings }
+
+  /** Takes effect with the next message. */
+  change(settings: Partial<LogSettings>): void {
+    this.#settings = { ...this.#settings, ...settings }
+    for (const listener of this.#listeners) listener(this.#settings)
+  }
+
+  /** Told of each change. @returns ends it */
+  onChange(listener: (settings: LogSettings) => void): () => void {
+    this.#listeners.add(listener)
+    return () => { this.#listeners.delete(listener) }
   }
 
   logger(source: string): Logger {
     const write = (level: LogLevel, message: string, fields: LogFields = {}) => { this.#write(level, source, message, fields) }
     return {
-      error: (message, fields) => { write('error', message, fields) },
-      warning: (message, fields) => { write('warning', message, fields) },
-      info: (message, fields) => { write('info', message, fields) },
-      verbose: (level, message, fields) => { if (level <= this.verboseLevel) write('verbose', message, fields) },
+      error: (message, fields) => { if (this.#settings.isErrorOn) write('error', message, fields) },
+      warning: (message, fields) => { if (this.#settings.isWarningOn) write('warning', message, fields) },
+      info: (message, fields) => { if (this.#settings.isInfoOn) write('info', message, fields) },
+      verbose: (level, message, fields) => { if (level <= this.#settings.verboseLevel) write('verbose', message, fields) },
     }
   }
 

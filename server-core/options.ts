@@ -1,5 +1,6 @@
 import type { NpuFallback, NpuSource } from './contract/devices.ts'
 import type { ModelControlMode } from './contract/repository.ts'
+import type { LogFormat, LogSettings } from './logger.ts'
 import type { RestrictedApi } from './frontends/restricted-api.ts'
 import type { HostPolicies } from './model/host-policy.ts'
 import type { RateLimitResource } from './scheduling/rate-limiter.ts'
@@ -48,6 +49,8 @@ export interface ServerOptions {
   readonly metricsPort: number
   /** How often the machine's own gauges are read. */
   readonly metricsIntervalMilliseconds: number
+  /** Clients may register shared memory regions. */
+  readonly allowClientSharedMemory: boolean
   /** Load and unload from other machines without a restricting header. */
   readonly allowRemoteControl: boolean
   readonly console: boolean
@@ -70,6 +73,12 @@ export interface ServerOptions {
   /** Factor on the times that simulated cards take; 0: as fast as this machine computes. */
   readonly npuSimulatedTimeScale: number
   readonly logVerbose: number
+  readonly logInfo: boolean
+  readonly logWarning: boolean
+  readonly logError: boolean
+  readonly logFormat: LogFormat
+  /** Lines go there and not to standard error; '' : to standard error. */
+  readonly logFile: string
 }
 
 export const DEFAULT_SERVER_OPTIONS: ServerOptions = Object.freeze({
@@ -104,6 +113,7 @@ export const DEFAULT_SERVER_OPTIONS: ServerOptions = Object.freeze({
   metricsAddress: '127.0.0.1',
   metricsPort: 8002,
   metricsIntervalMilliseconds: 2000,
+  allowClientSharedMemory: false,
   allowRemoteControl: false,
   console: false,
   consoleAddress: '127.0.0.1',
@@ -117,7 +127,17 @@ export const DEFAULT_SERVER_OPTIONS: ServerOptions = Object.freeze({
   npuSimulatedCards: ['310P3', '310P3'],
   npuSimulatedTimeScale: 1,
   logVerbose: 0,
+  logInfo: true,
+  logWarning: true,
+  logError: true,
+  logFormat: 'default',
+  logFile: '',
 })
+
+/** What the log starts with. */
+export function logSettings({ logFile, logInfo, logWarning, logError, logVerbose, logFormat }: ServerOptions): LogSettings {
+  return { file: logFile, isInfoOn: logInfo, isWarningOn: logWarning, isErrorOn: logError, verboseLevel: logVerbose, format: logFormat }
+}
 
 /** The options over the defaults, frozen. @throws RangeError where a value cannot be */
 export function serverOptions(given: Partial<ServerOptions>): ServerOptions {

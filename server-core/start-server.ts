@@ -9,6 +9,7 @@ import { systemClock } from './clock.ts'
 import type { ListeningAddress, ServerStatus } from './contract/console-api.ts'
 import type { RestartServer } from './frontends/console/console-commands.ts'
 import type { Frontend, FrontendOptions } from './frontends/frontend.ts'
+import type { FrontendServices } from './frontends/frontend-services.ts'
 import { startHttpFrontend } from './frontends/http/http-frontend.ts'
 import { startMetricsFrontend } from './frontends/metrics/metrics-frontend.ts'
 import type { InferenceServer } from './inference-server.ts'
@@ -16,11 +17,12 @@ import { ASSETS_DIRECTORY, PROTO_DIRECTORY, RENDERER_DIRECTORY } from './install
 import { LogHub, type Logger } from './logger.ts'
 import { isLoopback } from './loopback.ts'
 import { omReader } from './model-config/om-passport.ts'
-import { CANN_LIBRARIES, NPU_BACKENDS, type ServerOptions } from './options.ts'
+import { CANN_LIBRARIES, logSettings, NPU_BACKENDS, type ServerOptions } from './options.ts'
 import { findPortOwner } from './port-owner.ts'
 import { ServerError, toServerError } from './server-error.ts'
 import { npuSimulation } from './simulated-npu/npu-simulation.ts'
 import { SETTINGS_VARIABLE, SimulatedNpu } from './simulated-npu/simulated-npu.ts'
+import { SharedMemoryRegions } from './shared-memory/shared-memory-regions.ts'
 import { textTable } from './text-table.ts'
 import { findDcmi } from './telemetry/dcmi-source.ts'
 import { Devices } from './telemetry/devices.ts'
@@ -61,7 +63,7 @@ export interface StartServerHooks {
  */
 export async function startServer(options: ServerOptions, hooks: StartServerHooks = {}): Promise<RunningServer> {
   const logs = hooks.logs ?? new LogHub()
-  logs.verboseLevel = options.logVerbose
+  logs.change(logSettings(options))
   const log = logs.logger('start-server')
   const simulated = options.npu === 'simulated' ? await startSimulatedNpu(options, log) : null
   const simulation = npuSimulation(simulated, options, logs.logger('simulated-npu'))
@@ -93,10 +95,11 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
     log.info(`Started ${service} at ${printAddress(frontend)}`)
     server.announceStatus()
   }
+  const services: FrontendServices = { logs, sharedMemory: new SharedMemoryRegions({ isAllowed: options.allowClientSharedMemory }) }
   const common = (part: 'http' | 'grpc' | 'metrics'): FrontendOptions => {
     const address = options[`${part}Address`]
     return {
-      server, address, port: options[`${part}Port`], log: logs.logger(`${part}-frontend`), maxInputSize: options.httpMaxInputSize,
+      server, services, address, port: options[`${part}Port`], log: logs.logger(`${part}-frontend`), maxInputSize: options.httpMaxInputSize,
       restrictedApis: part === 'grpc' ? options.grpcRestrictedProtocols : options.httpRestrictedApis,
       allowRepositoryControl: options.allowRemoteControl || isLoopback(address),
     }

@@ -76,5 +76,5 @@ export function backendNames(logs: LogHub): readonly string[] {
 
 /** The backends that are written for this server. */
 export function builtInBackends(logs: LogHub): readonly Backend[] {
-  return [identityBackend, createRepeatBackend(), createOnnxRuntimeBackend({ isVerbose: () => logs.verboseLevel > 0 })]
+  return [identityBackend, createRepeatBackend(), createOnnxRuntimeBackend({ isVerbose: () => logs.settings.verboseLevel > 0 })]
 }

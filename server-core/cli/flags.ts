@@ -1,5 +1,6 @@
 import { NPU_FALLBACKS, NPU_SOURCES } from '../contract/devices.ts'
 import { parseRestrictedApi } from '../frontends/restricted-api.ts'
+import { LOG_FORMATS } from '../logger.ts'
 import { isCpuList, type HostPolicySetting } from '../model/host-policy.ts'
 import { DEFAULT_SERVER_OPTIONS, type ServerOptions } from '../options.ts'
 import { ServerError } from '../server-error.ts'
@@ -90,6 +91,7 @@ export const SERVE_FLAGS: readonly Flag[] = [
   string('--metrics-address', 'metricsAddress', '<address>', 'Address that metrics listen on (that of HTTP)'),
   port('--metrics-port', 'metricsPort', 'Port of metrics'),
   integer('--metrics-interval-ms', 'metricsIntervalMilliseconds', "Milliseconds between two readings of the machine's gauges", 0x7fffffff),
+  bool('--allow-client-shm', 'allowClientSharedMemory', 'Let clients register shared memory regions (false)'),
   bool('--allow-remote-control', 'allowRemoteControl', 'Allow load and unload where an address other than loopback is bound (false)'),
   bool('--console', 'console', 'Serve the console window (false)'),
   string('--console-address', 'consoleAddress', '<address>', 'Address that the console listens on (127.0.0.1)'),
@@ -101,7 +103,12 @@ export const SERVE_FLAGS: readonly Flag[] = [
   { names: ['--npu-fallback'], value: NPU_FALLBACKS.join('|'), help: 'A model that asks for an NPU and cannot get it: its load fails, or (ONNX) it runs on the CPU and is marked as degraded (fail)', set: setNpuFallback },
   { names: ['--npu-simulated-cards'], value: '<profile>[,<profile>]', help: `With --npu=simulated: which cards, by profile (${DEFAULT_SERVER_OPTIONS.npuSimulatedCards.join(',')})`, set: (draft, text) => { draft.npuSimulatedCards = text.split(',').map((card) => card.trim()) } },
   { names: ['--npu-simulated-time-scale'], value: '<factor>', help: 'With --npu=simulated: factor on the time that cards take, 0 for as fast as this machine computes (1)', set: setTimeScale },
-  integer('--log-verbose', 'logVerbose', 'Level of verbose logging; 0 is off'),
+  { names: ['--log-verbose'], value: '<level>', help: 'Level of verbose logging; 0 or false is off, true is 1 (0)', set: setLogVerbose },
+  bool('--log-info', 'logInfo', 'Log informational messages (true)'),
+  bool('--log-warning', 'logWarning', 'Log warnings (true)'),
+  bool('--log-error', 'logError', 'Log errors (true)'),
+  { names: ['--log-format'], value: LOG_FORMATS.join('|'), help: 'How log lines begin: LMMDD hh:mm:ss.uuuuuu in local time, or YYYY-MM-DDThh:mm:ssZ L (default)', set: setLogFormat },
+  string('--log-file', 'logFile', '<file>', 'Log lines go to the end of this file and not to standard error'),
 ]
 
 function setControlMode(draft: Draft, text: string): void {
@@ -109,6 +116,18 @@ function setControlMode(draft: Draft, text: string): void {
     throw new ServerError('INVALID_ARG', `Bad option: "--model-control-mode".\ninvalid argument for --model-control-mode: expected none, poll or explicit, got: ${text}`)
   }
   draft.modelControlMode = text
+}
+
+/** Triton's flag was a boolean once, and still takes one. */
+function setLogVerbose(draft: Draft, text: string, flag: string): void {
+  const word = text.toLowerCase()
+  draft.logVerbose = word === 'true' ? 1 : word === 'false' ? 0 : parseInteger(text, flag, 0x7fffffff)
+}
+
+function setLogFormat(draft: Draft, text: string, flag: string): void {
+  const format = LOG_FORMATS.find((known) => known === text)
+  if (format === undefined) throw new ServerError('INVALID_ARG', `Bad option: "${flag}".\ninvalid argument for ${flag}: expected ${LOG_FORMATS.join(' or ')}, got: ${text}`)
+  draft.logFormat = format
 }
 
 function setCacheConfig(draft: Draft, text: string, flag: string): void {

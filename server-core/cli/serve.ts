@@ -1,9 +1,9 @@
 import { exitAtOnce } from '../backends/native-addon.ts'
 import type { ServerRestart } from '../contract/console-api.ts'
 import { ERROR_KINDS } from '../contract/errors.ts'
-import { formatLogEntry } from '../log-format.ts'
+import { printLog } from '../log-sink.ts'
 import { LogHub } from '../logger.ts'
-import type { ServerOptions } from '../options.ts'
+import { logSettings, type ServerOptions } from '../options.ts'
 import { ServerError, toServerError } from '../server-error.ts'
 import { SETTINGS_VARIABLE } from '../simulated-npu/simulated-npu.ts'
 import { startServer, type RunningServer } from '../start-server.ts'
@@ -20,8 +20,13 @@ const SIGNAL_NUMBERS = { SIGINT: 2, SIGTERM: 15, SIGHUP: 1 } as const
  *   console asked for
  */
 export async function serve(options: ServerOptions, args: readonly string[]): Promise<number | PreparedRestart> {
-  const logs = new LogHub({ verboseLevel: options.logVerbose })
-  logs.addSink((entry) => { process.stderr.write(`${formatLogEntry(entry)}\n`) })
+  const logs = new LogHub({ settings: logSettings(options) })
+  try {
+    printLog(logs)
+  } catch (error) {
+    process.stderr.write(`error: ${toServerError(error).message}\n`)
+    return 1
+  }
   const stopping = new AbortController()
   const signalled = waitForSignal((signal) => {
     process.stderr.write(`Signal (${SIGNAL_NUMBERS[signal]}) received.\n`)

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream'
 import type { InferenceServer } from '../inference-server.ts'
 import type { Logger } from '../logger.ts'
 import { ServerError } from '../server-error.ts'
+import type { FrontendServices } from './frontend-services.ts'
 import type { RestrictedApi } from './restricted-api.ts'
 
 export interface FrontendOptions {
@@ -14,6 +15,8 @@ export interface FrontendOptions {
   /** False on a non-loopback address without permission: load and unload are refused. */
   readonly allowRepositoryControl: boolean
   readonly log: Logger
+  /** Default: those of a server with default flags. */
+  readonly services?: FrontendServices | undefined
   /** Bytes; see `DEFAULT_MAX_INPUT_SIZE`. */
   readonly maxInputSize?: number | undefined
   readonly restrictedApis?: readonly RestrictedApi[] | undefined

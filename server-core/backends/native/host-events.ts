@@ -197,10 +197,8 @@ export const RESPONSE_FINAL = 1
 export const RELEASE_RESCHEDULE = 2
 export const SEQUENCE_START = 1
 export const SEQUENCE_END = 2
-/** TRITONSERVER_LogLevel, and a mask of all but verbose. */
+/** TRITONSERVER_LogLevel. */
 export const LOG_LEVEL = { info: 0, warning: 1, error: 2, verbose: 3 } as const
-export const USUAL_LOG_LEVELS = 0b0111
-export const EVERY_LOG_LEVEL = 0b1111
 
 /** TRITONSERVER_DataType by number; 0 is none. */
 const DATATYPES: readonly (DataType | null)[] = [

@@ -59,7 +59,7 @@ export class NativeBackends {
   async close(): Promise<void> {
     const host = this.#host
     this.#host = null
-    await host?.host.close(this.#options.exitTimeoutSeconds * 1000)
+    await host?.close(this.#options.exitTimeoutSeconds * 1000)
   }
 
   /** @throws ServerError INVALID_ARG where there is no addon */

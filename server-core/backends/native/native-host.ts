@@ -1,8 +1,8 @@
-import type { LogHub } from '../../logger.ts'
+import type { LogHub, LogSettings } from '../../logger.ts'
 import { toServerError, type ServerError } from '../../server-error.ts'
 import { readEvents } from './event-group.ts'
 import {
-  callError, errorCode, EVENT, eventError, EVERY_LOG_LEVEL, LOG_LEVEL, QUESTION, USUAL_LOG_LEVELS,
+  callError, errorCode, EVENT, eventError, LOG_LEVEL, QUESTION,
   type FourTimes, type HostEvent, type HostInstanceOptions, type HostModelOptions, type HostRequest, type InferEvent, type MemoryUsageEvent, type QuestionEvent,
   type ReleasedEvent, type ResponseEvent, type TritonHost, type TritonHostConstructor,
 } from './host-events.ts'
@@ -66,15 +66,23 @@ export class NativeHost {
   readonly #endsWaiting = new Map<number, Waiting<void>>()
   readonly #checksWaiting = new Map<number, Waiting<string | null>[]>()
   readonly #groupEnds = new Set<() => void>()
+  readonly #endLog: () => void
   #lastToken = 0
 
   constructor(options: NativeHostOptions) {
     this.#options = options
     const { TritonHost: Host, backendDirectories, logs } = options
     this.host = new Host(
-      { backendDirectories, logLevels: logs.verboseLevel > 0 ? EVERY_LOG_LEVEL : USUAL_LOG_LEVELS, unloadReportMilliseconds: 0, leakGraceMilliseconds: 0 },
+      { backendDirectories, logLevels: levelsOf(logs.settings), unloadReportMilliseconds: 0, leakGraceMilliseconds: 0 },
       (numbers, count, values) => { this.#take(readEvents(numbers, count, values)) },
     )
+    this.#endLog = logs.onChange((settings) => { this.host.setLogLevels(levelsOf(settings)) })
+  }
+
+  /** @param timeoutMilliseconds how long backends may take to let go. @throws ServerError UNAVAILABLE that names the models a backend keeps */
+  close(timeoutMilliseconds: number): Promise<void> {
+    this.#endLog()
+    return this.host.close(timeoutMilliseconds)
   }
 
   nextToken(): number { return ++this.#lastToken }
@@ -266,4 +274,10 @@ function settle<T>(waiting: Map<number, Waiting<T>>, token: number, error: Error
 
 function sourceOf(file: string, line: number): { readonly source?: string } {
   return file === '' ? {} : { source: `${file.slice(file.lastIndexOf('/') + 1)}:${line}` }
+}
+
+/** The mask of the levels that are wanted. */
+function levelsOf({ isInfoOn, isWarningOn, isErrorOn, verboseLevel }: LogSettings): number {
+  const bit = (isOn: boolean, level: number) => (isOn ? 1 << level : 0)
+  return bit(isInfoOn, LOG_LEVEL.info) | bit(isWarningOn, LOG_LEVEL.warning) | bit(isErrorOn, LOG_LEVEL.error) | bit(verboseLevel > 0, LOG_LEVEL.verbose)
 }

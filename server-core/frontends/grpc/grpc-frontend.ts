@@ -4,6 +4,7 @@ import { ERROR_KINDS } from '../../contract/errors.ts'
 import type { Logger } from '../../logger.ts'
 import { ServerError, toServerError } from '../../server-error.ts'
 import { type Frontend, type FrontendOptions, listenError, logDraining, timerMilliseconds } from '../frontend.ts'
+import { defaultServices } from '../frontend-services.ts'
 import { type ApiCategory, type RestrictedApi, restrictionsByCategory } from '../restricted-api.ts'
 import { type CallEnvironment, PermissionDeniedError, UNARY_METHODS, type UnaryMethod } from './methods.ts'
 import { loadProtoServices } from './proto-services.ts'
@@ -55,6 +56,7 @@ class CallHandlers {
     this.#restrictions = restrictionsByCategory(options.restrictedApis ?? [])
     this.#environment = {
       server: options.server,
+      services: options.services ?? defaultServices(),
       allowRepositoryControl: options.allowRepositoryControl || this.#restrictions.has('model-repository'),
     }
   }

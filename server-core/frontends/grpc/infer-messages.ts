@@ -2,27 +2,35 @@
 import { DATA_TYPES, type DataType, type InferenceRequest, type InferenceResponse, type ParameterValue, type Tensor } from '../../contract/inference.ts'
 import type { InferenceServer } from '../../inference-server.ts'
 import { ServerError } from '../../server-error.ts'
+import { readSharedMemory, type SharedMemoryRange, type SharedMemoryUse } from '../../shared-memory/shared-memory-regions.ts'
 import { classify, type OutputClasses } from '../classification.ts'
+import { writeOutputToSharedMemory } from '../shared-memory-output.ts'
 import { rawFromContents } from './typed-contents.ts'
 import type { WireInferRequest, WireInferResponse, WireInput, WireParameter, WireParameters, WireRequestedOutput } from './wire-types.ts'
+
+/** What stands for an output that is elsewhere. */
+const NOTHING = new Uint8Array(0)
 
 export interface GrpcInferCall {
   readonly request: InferenceRequest
   /** Outputs to be sent as top-k class strings. */
   readonly classifications: ReadonlyMap<string, number>
+  /** Outputs to be written there and not sent. */
+  readonly sharedMemoryOutputs: ReadonlyMap<string, SharedMemoryRange>
 }
 
-/** @param modelVersion normalised. @throws ServerError INVALID_ARG with the protocol's texts */
-export function readInferRequest(server: InferenceServer, wire: WireInferRequest, modelVersion: string): GrpcInferCall {
+/** @param modelVersion normalised @param sharedMemory to be released when the request is over @throws ServerError INVALID_ARG with the protocol's texts */
+export function readInferRequest(server: InferenceServer, wire: WireInferRequest, modelVersion: string, sharedMemory: SharedMemoryUse): GrpcInferCall {
   const modelName = wire.model_name
   const parameters: Record<string, ParameterValue> = Object.create(null) as Record<string, ParameterValue>
   const fields = readParameters(wire.parameters, parameters)
   const classifications = new Map<string, number>()
-  const requestedOutputs = wire.outputs.map((output) => readOutput(output, classifications))
+  const sharedMemoryOutputs = new Map<string, SharedMemoryRange>()
+  const requestedOutputs = wire.outputs.map((output) => readOutput(output, classifications, sharedMemory, sharedMemoryOutputs))
   const duplicate = requestedOutputs.find((name, index) => requestedOutputs.indexOf(name) < index)
   if (duplicate !== undefined) throw invalid(`[request id: ${shownId(wire.id)}] output '${duplicate}' already exists in request`)
-  const inputs = readInputs(server, wire, modelVersion)
-  return { request: { modelName, modelVersion, id: wire.id, inputs, requestedOutputs, parameters, ...fields }, classifications }
+  const inputs = readInputs(server, wire, modelVersion, sharedMemory)
+  return { request: { modelName, modelVersion, id: wire.id, inputs, requestedOutputs, parameters, ...fields }, classifications, sharedMemoryOutputs }
 }
 
 export function writeInferResponse(call: GrpcInferCall, classes: ReadonlyMap<string, OutputClasses>, response: InferenceResponse): WireInferResponse {
@@ -31,28 +39,33 @@ export function writeInferResponse(call: GrpcInferCall, classes: ReadonlyMap<str
     const own = classes.get(output.name)
     return topK === undefined || own === undefined ? output : classify(output, { topK, ...own })
   })
+  for (const [name, range] of call.sharedMemoryOutputs) {
+    const output = outputs.find((candidate) => candidate.name === name)
+    if (output !== undefined) writeOutputToSharedMemory(output, range)
+  }
   return {
     model_name: response.modelName,
     model_version: response.modelVersion,
     id: response.id,
     parameters: Object.fromEntries(Object.entries(response.parameters).map(([key, value]) => [key, wireParameter(value)])),
     outputs: outputs.map(({ name, datatype, shape }) => ({ name, datatype, shape })),
-    raw_output_contents: outputs.map(({ data }) => data),
+    raw_output_contents: outputs.map(({ name, data }) => (call.sharedMemoryOutputs.has(name) ? NOTHING : data)),
   }
 }
 
 /** Raw entries are matched in order to the inputs that have no data of their own; surplus ones are ignored. */
-function readInputs(server: InferenceServer, wire: WireInferRequest, modelVersion: string): Tensor[] {
+function readInputs(server: InferenceServer, wire: WireInferRequest, modelVersion: string, sharedMemory: SharedMemoryUse): Tensor[] {
   const names = new Set<string>()
   let rawIndex = 0
   return wire.inputs.map((input) => {
     if (names.has(input.name)) throw invalid(`[request id: ${shownId(wire.id)}] input '${input.name}' already exists in request`)
     names.add(input.name)
-    refuseSharedMemory(input.parameters, input.name, () => {
+    const range = sharedMemoryRange(input.parameters, input.name, sharedMemory, () => {
       if (input.contents !== null) throw invalid(`unexpected 'content' provided when using shared memory for input tensor '${input.name}' for model '${wire.model_name}'`)
     })
     const datatype = knownDatatype(server, wire, modelVersion, input)
     const shape = input.shape.map(Number)
+    if (range !== undefined) return { name: input.name, datatype, shape, data: readSharedMemory(range) }
     if (input.contents !== null) {
       if (wire.raw_input_contents.length > 0) {
         throw invalid(`contents field must not be specified when using raw_input_contents for '${input.name}' for model '${wire.model_name}'`)
@@ -74,8 +87,8 @@ function knownDatatype(server: InferenceServer, wire: WireInferRequest, modelVer
     : `[request id: ${shownId(wire.id)}] inference input '${input.name}' data-type is 'INVALID', but model '${wire.model_name}' expects '${expected.datatype}'`)
 }
 
-/** No region can be registered, so every one named is unknown; wrong kinds and orphans are refused first, as in the protocol. */
-function refuseSharedMemory(parameters: WireParameters, tensor: string, beforeLookup: () => void): void {
+/** The range that a tensor names; undefined: none. @throws ServerError: wrong kinds and orphans are refused first, as in the protocol */
+function sharedMemoryRange(parameters: WireParameters, tensor: string, sharedMemory: SharedMemoryUse, beforeLookup: () => void): SharedMemoryRange | undefined {
   const region = parameters['shared_memory_region']
   for (const key of ['shared_memory_offset', 'shared_memory_byte_size']) {
     const parameter = parameters[key]
@@ -83,16 +96,22 @@ function refuseSharedMemory(parameters: WireParameters, tensor: string, beforeLo
     if (region === undefined) throw invalid(`'${key}' can not be specified without 'shared_memory_region' parameter for tensor '${tensor}'`)
     if (parameter.parameter_choice !== 'int64_param') throw invalid(`invalid value type for '${key}' parameter for tensor '${tensor}', expected int64_param.`)
   }
-  if (region === undefined) return
+  if (region === undefined) return undefined
   if (region.parameter_choice !== 'string_param') throw invalid(`invalid value type for 'shared_memory_region' parameter for tensor '${tensor}', expected string_param.`)
-  if (parameters['shared_memory_byte_size'] === undefined) {
+  const byteSize = parameters['shared_memory_byte_size']
+  if (byteSize === undefined) {
     throw invalid(`'shared_memory_byte_size' must be specified along with 'shared_memory_region' parameter for tensor '${tensor}'`)
   }
   beforeLookup()
-  throw new ServerError('NOT_FOUND', `Unable to find shared memory region: '${region.string_param ?? ''}'`)
+  return sharedMemory.range(region.string_param ?? '', unsigned(parameters['shared_memory_offset']), unsigned(byteSize))
 }
 
-function readOutput(output: WireRequestedOutput, classifications: Map<string, number>): string {
+/** A negative one wraps to uint64, as with a sequence id. */
+function unsigned(parameter: WireParameter | undefined): bigint { return BigInt.asUintN(64, BigInt(parameter?.int64_param ?? '0')) }
+
+function readOutput(
+  output: WireRequestedOutput, classifications: Map<string, number>, sharedMemory: SharedMemoryUse, sharedMemoryOutputs: Map<string, SharedMemoryRange>,
+): string {
   const classification = output.parameters['classification']
   if (classification !== undefined) {
     if (classification.parameter_choice !== 'int64_param') throw invalid("invalid value type for 'classification' parameter, expected int64_param")
@@ -100,9 +119,10 @@ function readOutput(output: WireRequestedOutput, classifications: Map<string, nu
     if (topK <= 0) throw invalid("invalid value for 'classification' parameter, expected >= 0")
     classifications.set(output.name, topK)
   }
-  refuseSharedMemory(output.parameters, output.name, () => {
+  const range = sharedMemoryRange(output.parameters, output.name, sharedMemory, () => {
     if (classification !== undefined) throw invalid("output can't set both 'shared_memory_region' and 'classification'")
   })
+  if (range !== undefined) sharedMemoryOutputs.set(output.name, range)
   return output.name
 }
 

@@ -4,13 +4,16 @@ import type { InferenceServer, LoadParameters } from '../../inference-server.ts'
 import { printModelConfigJson } from '../../model-config/json-config.ts'
 import { ServerError } from '../../server-error.ts'
 import { REPOSITORY_CONTROL_CLOSED } from '../frontend.ts'
+import type { FrontendServices } from '../frontend-services.ts'
 import type { ApiCategory } from '../restricted-api.ts'
 import { readOutputClasses } from '../classification.ts'
+import { EXTENSION_METHODS } from './extension-methods.ts'
 import { readInferRequest, writeInferResponse } from './infer-messages.ts'
 import type { WireInferRequest, WireRepositoryParameter } from './wire-types.ts'
 
 export interface CallEnvironment {
   readonly server: InferenceServer
+  readonly services: FrontendServices
   readonly allowRepositoryControl: boolean
 }
 
@@ -58,19 +61,8 @@ export const UNARY_METHODS: Readonly<Record<string, UnaryMethod>> = {
   },
   RepositoryModelLoad: { category: 'model-repository', run: loadModel },
   RepositoryModelUnload: { category: 'model-repository', run: unloadModel },
-  SystemSharedMemoryStatus: { category: 'shared-memory', run: ({ name }: { readonly name: string }) => noRegions('system', name) },
-  SystemSharedMemoryRegister: { category: 'shared-memory', run: notServed('System shared memory') },
-  SystemSharedMemoryUnregister: { category: 'shared-memory', run: notServed('System shared memory') },
-  CudaSharedMemoryStatus: { category: 'shared-memory', run: ({ name }: { readonly name: string }) => noRegions('CUDA', name) },
-  CudaSharedMemoryRegister: {
-    category: 'shared-memory',
-    run: ({ name }: { readonly name: string }) => {
-      throw new ServerError('INVALID_ARG', `failed to register CUDA shared memory region: '${name}', GPUs not supported`)
-    },
-  },
-  CudaSharedMemoryUnregister: { category: 'shared-memory', run: notServed('CUDA shared memory') },
   TraceSetting: { category: 'trace', run: () => { throw new ServerError('UNAVAILABLE', 'the server does not support trace') } },
-  LogSettings: { category: 'logging', run: notServed('The logging extension') },
+  ...EXTENSION_METHODS,
 }
 
 /** The config as a message; integers beyond 2^53 are handed over as digits, so none is lost. */
@@ -80,15 +72,20 @@ function configMessage(config: ModelConfig): unknown {
   return JSON.parse(printModelConfigJson(config), keepDigits)
 }
 
-async function modelInfer(wire: WireInferRequest, { server }: CallEnvironment, signal: AbortSignal): Promise<unknown> {
+async function modelInfer(wire: WireInferRequest, { server, services }: CallEnvironment, signal: AbortSignal): Promise<unknown> {
   const modelVersion = versionOf(wire.model_version)
   if (server.isDecoupled(wire.model_name, modelVersion)) {
     throw new ServerError('UNSUPPORTED', "ModelInfer RPC doesn't support models with decoupled transaction policy")
   }
-  const call = readInferRequest(server, wire, modelVersion)
-  const classes = readOutputClasses(server, call.request, [...call.classifications.keys()])
-  const { response } = await server.infer(call.request, { signal })
-  return writeInferResponse(call, classes, response)
+  const sharedMemory = services.sharedMemory.use()
+  try {
+    const call = readInferRequest(server, wire, modelVersion, sharedMemory)
+    const classes = readOutputClasses(server, call.request, [...call.classifications.keys()])
+    const { response } = await server.infer(call.request, { signal })
+    return writeInferResponse(call, classes, response)
+  } finally {
+    sharedMemory.release()
+  }
 }
 
 async function loadModel(request: RepositoryRequest, { server, allowRepositoryControl }: CallEnvironment): Promise<object> {
@@ -128,17 +125,6 @@ function refuseControl(request: RepositoryRequest, isAllowed: boolean): void {
 
 function wrongKind(verb: 'load' | 'unload', key: string, expected: string): ServerError {
   return new ServerError('INVALID_ARG', `invalid value type for ${verb} parameter '${key}', expected ${expected}.`)
-}
-
-/** A call that exists in the protocol and not yet here: UNIMPLEMENTED that says so. */
-function notServed(what: string): UnaryMethod['run'] {
-  return () => { throw new ServerError('UNSUPPORTED', `${what} is not served by this version of the server.`) }
-}
-
-/** No region can be registered, so the map is empty and every name unknown. */
-function noRegions(kind: 'system' | 'CUDA', name: string): object {
-  if (name !== '') throw new ServerError('NOT_FOUND', `Unable to find ${kind} shared memory region: '${name}'`)
-  return { regions: {} }
 }
 
 /**

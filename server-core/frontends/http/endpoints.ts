@@ -9,7 +9,9 @@ import type { ApiCategory } from '../restricted-api.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import { handleInfer, type InferEnvironment, jsonTooLarge } from './infer-endpoint.ts'
 import { JsonDocument } from './json-document.ts'
+import { logging } from './log-endpoint.ts'
 import type { Route, RouteKind } from './routes.ts'
+import { regionStatus, registerCudaRegion, registerSystemRegion, unregisterRegions } from './shared-memory-endpoints.ts'
 
 export interface EndpointEnvironment extends InferEnvironment {
   readonly allowRepositoryControl: boolean
@@ -70,16 +72,13 @@ export const ENDPOINTS: Readonly<Record<RouteKind, Endpoint>> = {
     category: 'trace', methods: GET_OR_POST,
     run: () => { throw new ServerError('UNAVAILABLE', 'the server does not support tracing') },
   },
-  logging: { category: 'logging', methods: GET_OR_POST, run: notServed('The logging extension') },
-  systemSharedMemoryStatus: { category: 'shared-memory', methods: GET, run: replyRegions('system') },
-  systemSharedMemoryRegister: { category: 'shared-memory', methods: POST, run: notServed('System shared memory') },
-  systemSharedMemoryUnregister: { category: 'shared-memory', methods: POST, run: notServed('System shared memory') },
-  cudaSharedMemoryStatus: { category: 'shared-memory', methods: GET, run: replyRegions('CUDA') },
-  cudaSharedMemoryRegister: {
-    category: 'shared-memory', methods: POST,
-    run: (exchange) => { throw new ServerError('INVALID_ARG', `failed to register CUDA shared memory region: '${exchange.route.qualifier}', GPUs not supported`) },
-  },
-  cudaSharedMemoryUnregister: { category: 'shared-memory', methods: POST, run: notServed('CUDA shared memory') },
+  logging: { category: 'logging', methods: GET_OR_POST, run: logging },
+  systemSharedMemoryStatus: { category: 'shared-memory', methods: GET, run: regionStatus('system') },
+  systemSharedMemoryRegister: { category: 'shared-memory', methods: POST, run: registerSystemRegion },
+  systemSharedMemoryUnregister: { category: 'shared-memory', methods: POST, run: unregisterRegions('system') },
+  cudaSharedMemoryStatus: { category: 'shared-memory', methods: GET, run: regionStatus('CUDA') },
+  cudaSharedMemoryRegister: { category: 'shared-memory', methods: POST, run: registerCudaRegion },
+  cudaSharedMemoryUnregister: { category: 'shared-memory', methods: POST, run: unregisterRegions('CUDA') },
 }
 
 function replyHealth(exchange: HttpExchange, isHealthy: boolean): void {
@@ -94,16 +93,6 @@ function replyJson(exchange: HttpExchange, read: () => unknown): void {
 /** An endpoint that exists in the protocol and not yet here: 501 that says so. */
 function notServed(what: string): Endpoint['run'] {
   return () => { throw new ServerError('UNSUPPORTED', `${what} is not served by this version of the server.`) }
-}
-
-/** No region can be registered, so the list is empty and every name unknown. */
-function replyRegions(kind: 'system' | 'CUDA'): Endpoint['run'] {
-  return (exchange) => {
-    exchange.errorContentType = 'application/json'
-    const region = exchange.route.qualifier
-    if (region !== '') throw new ServerError('NOT_FOUND', `Unable to find ${kind} shared memory region: '${region}'`)
-    exchange.replyJson([])
-  }
 }
 
 async function replyIndex(exchange: HttpExchange, environment: EndpointEnvironment): Promise<void> {
@@ -237,6 +226,13 @@ async function jsonBody(exchange: HttpExchange, environment: EndpointEnvironment
   const { body, byteLength } = await environment.collect(exchange, environment.maxInputSize)
   if (byteLength > environment.maxInputSize) throw jsonTooLarge(byteLength, environment.maxInputSize)
   return byteLength === 0 ? undefined : new JsonDocument(body)
+}
+
+/** The JSON body of an endpoint that demands one. @throws ServerError INTERNAL, also for an empty body */
+export async function requiredJson(exchange: HttpExchange, environment: EndpointEnvironment): Promise<JsonDocument> {
+  const document = await jsonBody(exchange, environment) ?? new JsonDocument(Buffer.alloc(0))
+  if (document.kind(document.root) !== 'object') throw new ServerError('INTERNAL', 'attempt to get members for non-object')
+  return document
 }
 
 /** The version a path names, without leading zeros. @throws ServerError INVALID_ARG beyond int64 (protocol 5.4) */

@@ -94,7 +94,6 @@ describe('endpoints', () => {
     [{ path: '/v2/systemsharedmemory/region/r/status' }, 404, `{"error":"Unable to find system shared memory region: 'r'"}`],
     [{ path: '/v2/cudasharedmemory/region/r/register', body: '{}' }, 400, `{"error":"failed to register CUDA shared memory region: 'r', GPUs not supported"}`],
     [{ path: '/v2/trace/setting' }, 503, '{"error":"the server does not support tracing"}'],
-    [{ path: '/v2/logging' }, 501, '{"error":"The logging extension is not served by this version of the server."}'],
     [{ path: '/v2/models/fp32/generate', body: '{}' }, 501, '{"error":"The generate extension is not served by this version of the server."}'],
   ]
   it.each(cases)('%j', async (call, status, body) => {

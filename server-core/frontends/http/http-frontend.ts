@@ -8,6 +8,7 @@ import type { Logger } from '../../logger.ts'
 import { toServerError, ServerError } from '../../server-error.ts'
 import type { NpuSimulation } from '../../simulated-npu/npu-simulation.ts'
 import { DEFAULT_MAX_INPUT_SIZE, type Frontend, type FrontendOptions, listen, logDraining, refuseDetached, timerMilliseconds } from '../frontend.ts'
+import { defaultServices } from '../frontend-services.ts'
 import { type ApiCategory, type RestrictedApi, restrictionsByCategory } from '../restricted-api.ts'
 import { UnsupportedEncodingError } from './compression.ts'
 import { ConnectionWatch } from './connection-watch.ts'
@@ -48,6 +49,7 @@ class HttpFrontend {
     this.#watch = new ConnectionWatch(options.idleTimeoutMilliseconds ?? IDLE_TIMEOUT_MILLISECONDS)
     this.#environment = {
       server: options.server,
+      services: options.services ?? defaultServices(),
       maxInputSize: options.maxInputSize ?? DEFAULT_MAX_INPUT_SIZE,
       allowRepositoryControl: options.allowRepositoryControl || this.#restrictions.has('model-repository'),
       simulation: options.simulation,

@@ -1,6 +1,8 @@
 /** `POST /v2/models/<m>[/versions/<v>]/infer`: body in, checks in the protocol's order (6.1), answer out. */
 import type { InferenceServer } from '../../inference-server.ts'
 import { ServerError } from '../../server-error.ts'
+import type { SharedMemoryUse } from '../../shared-memory/shared-memory-regions.ts'
+import type { FrontendServices } from '../frontend-services.ts'
 import { readOutputClasses } from '../classification.ts'
 import { acceptedEncoding, compress, decompress, requestEncoding } from './compression.ts'
 import type { HttpExchange } from './http-exchange.ts'
@@ -11,6 +13,7 @@ import { type CollectedBody, MAX_BODY_LENGTH } from './request-body.ts'
 
 export interface InferEnvironment {
   readonly server: InferenceServer
+  readonly services: FrontendServices
   readonly maxInputSize: number
   /** Reads the body, keeping at most `limit` bytes. */
   collect(exchange: HttpExchange, limit: number): Promise<CollectedBody>
@@ -28,22 +31,31 @@ export async function handleInfer(exchange: HttpExchange, modelVersion: string, 
   // Without a binary part the whole body has to be within the limit; then more need not be kept.
   const isBounded = encoding === undefined && (headerLength === undefined || headerLength === 0)
   const collected = await environment.collect(exchange, isBounded ? maxInputSize : MAX_BODY_LENGTH)
-  const call = encoding === undefined
-    ? readCall(exchange, modelVersion, environment, headerLength, collected)
-    : readCall(exchange, modelVersion, environment, headerLength, plain(await decompress(collected.body, encoding, maxInputSize)))
+  const sent = encoding === undefined ? collected : plain(await decompress(collected.body, encoding, maxInputSize))
+  const sharedMemory = environment.services.sharedMemory.use()
+  try {
+    const body = await inferredBody(exchange, readCall(exchange, modelVersion, environment, headerLength, sent, sharedMemory), server)
+    if (body === null) return
+    const responseEncoding = acceptedEncoding(exchange.header('accept-encoding'))
+    if (responseEncoding === undefined) send(exchange, body)
+    else sendCompressed(exchange, body, responseEncoding, await compress(body.pieces, responseEncoding))
+  } finally {
+    sharedMemory.release()
+  }
+}
+
+/** Runs the request. @returns null: nobody waits for the answer any more */
+async function inferredBody(exchange: HttpExchange, call: InferCall, server: InferenceServer): Promise<InferBodyPieces | null> {
   const signal = abortSignal(exchange)
   const classified = [...call.outputForms].flatMap(([output, form]) => (form.classification > 0 ? [output] : []))
   const classes = readOutputClasses(server, call.request, classified)
   const { response } = await server.infer(call.request, { signal })
-  if (exchange.response.destroyed) return
-  const body = inferResponseBody(call, classes, response)
-  const responseEncoding = acceptedEncoding(exchange.header('accept-encoding'))
-  if (responseEncoding === undefined) send(exchange, body)
-  else sendCompressed(exchange, body, responseEncoding, await compress(body.pieces, responseEncoding))
+  return exchange.response.destroyed ? null : inferResponseBody(call, classes, response)
 }
 
 function readCall(
   exchange: HttpExchange, modelVersion: string, environment: InferEnvironment, headerLength: number | undefined, collected: CollectedBody,
+  sharedMemory: SharedMemoryUse,
 ): InferCall {
   const { body, byteLength } = collected
   const { server, maxInputSize } = environment
@@ -51,7 +63,7 @@ function readCall(
     throw new ServerError('INVALID_ARG', `inference header size should be in range (0, ${byteLength}), got: ${headerLength}`)
   }
   exchange.errorContentType = 'application/json'
-  const input = { server, modelName: exchange.route.model, modelVersion, maxInputSize }
+  const input = { server, modelName: exchange.route.model, modelVersion, maxInputSize, sharedMemory }
   if (headerLength === 0 || byteLength === 0) {
     if (byteLength > maxInputSize) {
       throw new ServerError('INVALID_ARG', `Raw input has a byte_size (${byteLength} bytes) that exceeds the maximum allowed value of ${maxInputSize} bytes. Use --http-max-input-size to increase the limit.`)

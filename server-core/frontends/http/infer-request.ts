@@ -4,7 +4,8 @@
  */
 import { DATA_TYPES, type DataType, type InferenceRequest, type ParameterValue, type Tensor } from '../../contract/inference.ts'
 import type { InferenceServer } from '../../inference-server.ts'
-import { ServerError } from '../../server-error.ts'
+import type { ServerError } from '../../server-error.ts'
+import { readSharedMemory, type SharedMemoryRange, type SharedMemoryUse } from '../../shared-memory/shared-memory-regions.ts'
 import { type Draft, readParameters } from './infer-parameters.ts'
 import { JsonDocument } from './json-document.ts'
 import { internal, invalid, within } from './parse-errors.ts'
@@ -15,6 +16,8 @@ export interface OutputForm {
   readonly isBinary: boolean
   /** Top-k class strings instead of the tensor; 0: off. */
   readonly classification: number
+  /** Where the tensor is written to instead. */
+  readonly sharedMemory?: SharedMemoryRange
 }
 
 export interface InferCall {
@@ -29,9 +32,10 @@ export const BINARY_FORM: OutputForm = { isBinary: true, classification: 0 }
 
 const ROOT_MEMBERS = ['id', 'parameters', 'inputs', 'outputs']
 const INPUT_MEMBERS = ['name', 'datatype', 'shape', 'parameters', 'data']
-const INPUT_PARAMETERS = ['binary_data_size', 'shared_memory_region']
+const SHARED_MEMORY_PARAMETERS = ['shared_memory_region', 'shared_memory_offset', 'shared_memory_byte_size']
+const INPUT_PARAMETERS = ['binary_data_size', ...SHARED_MEMORY_PARAMETERS]
 const OUTPUT_MEMBERS = ['name', 'parameters']
-const OUTPUT_PARAMETERS = ['binary_data', 'classification', 'shared_memory_region']
+const OUTPUT_PARAMETERS = ['binary_data', 'classification', ...SHARED_MEMORY_PARAMETERS]
 
 const INT64_MAX = 0x7fff_ffff_ffff_ffffn
 
@@ -44,6 +48,8 @@ export interface InferBody {
   /** Bytes of the JSON part. */
   readonly headerLength: number
   readonly maxInputSize: number
+  /** What this request uses of the registered regions. */
+  readonly sharedMemory: SharedMemoryUse
 }
 
 /** @throws ServerError with the protocol's texts: INTERNAL for JSON errors, INVALID_ARG for the rest. */
@@ -60,7 +66,7 @@ export function readInferBody(input: InferBody): InferCall {
   const reader = new InputReader(document, input, id)
   const inputs = reader.readAll(arrayMember(document, inputsAt, 'inputs'))
   if (reader.binaryOffset !== body.length) throw invalid(`unexpected additional input data for model '${modelName}'`)
-  const outputForms = readOutputs(document, outputsAt)
+  const outputForms = readOutputs(document, outputsAt, input.sharedMemory)
   const { isBinaryOutput, parameters, ...fields } = draft
   return {
     request: {
@@ -100,20 +106,16 @@ class InputReader {
   #readOne(at: number, names: Set<string>): Tensor {
     const document = this.#document
     const [nameAt = -1, datatypeAt = -1, shapeAt = -1, parametersAt = -1, dataAt = -1] = document.findAll(at, INPUT_MEMBERS)
-    const [binarySizeAt = -1, regionAt = -1] = document.findAll(parametersAt, INPUT_PARAMETERS)
+    const [binarySizeAt = -1, regionAt = -1, offsetAt = -1, byteSizeAt = -1] = document.findAll(parametersAt, INPUT_PARAMETERS)
     checkOneSource(dataAt, binarySizeAt, regionAt)
     const name = stringMember(document, nameAt, 'name')
     const datatypeText = stringMember(document, datatypeAt, 'datatype')
     const dims = readShape(document, shapeAt)
     if (names.has(name)) throw invalid(`[request id: <id_unknown>] input '${name}' already exists in request`)
     names.add(name)
-    if (regionAt >= 0) {
-      const region = within("Unable to parse 'shared_memory_region': ", () => document.asString(regionAt))
-      throw new ServerError('NOT_FOUND', `Unable to find shared memory region: '${region}'`)
-    }
     const datatype = Object.hasOwn(DATA_TYPES, datatypeText) ? (datatypeText as DataType) : undefined
-    const data = binarySizeAt >= 0
-      ? this.#takeBinary(name, Number(within("Unable to parse 'binary_data_size': ", () => document.asUnsigned(binarySizeAt))))
+    const data = regionAt >= 0 ? readSharedMemory(sharedMemoryRange(document, this.#input.sharedMemory, regionAt, offsetAt, byteSizeAt))
+      : binarySizeAt >= 0 ? this.#takeBinary(name, Number(within("Unable to parse 'binary_data_size': ", () => document.asUnsigned(binarySizeAt))))
       : this.#readData(name, datatype, dims, dataAt)
     if (datatype === undefined) throw this.#invalidDatatype(name)
     return { name, datatype, shape: dims.map(Number), data }
@@ -190,7 +192,15 @@ function elementCount(name: string, dims: readonly bigint[]): bigint {
   return count
 }
 
-function readOutputs(document: JsonDocument, outputsAt: number): ReadonlyMap<string, OutputForm> {
+/** A byte size that is missing is 0 over HTTP. @throws ServerError NOT_FOUND, INVALID_ARG */
+function sharedMemoryRange(document: JsonDocument, sharedMemory: SharedMemoryUse, regionAt: number, offsetAt: number, byteSizeAt: number): SharedMemoryRange {
+  const region = within("Unable to parse 'shared_memory_region': ", () => document.asString(regionAt))
+  const offset = offsetAt < 0 ? 0n : within("Unable to parse 'shared_memory_offset': ", () => document.asUnsigned(offsetAt))
+  const byteSize = byteSizeAt < 0 ? 0n : within("Unable to parse 'shared_memory_byte_size': ", () => document.asUnsigned(byteSizeAt))
+  return sharedMemory.range(region, offset, byteSize)
+}
+
+function readOutputs(document: JsonDocument, outputsAt: number, sharedMemory: SharedMemoryUse): ReadonlyMap<string, OutputForm> {
   const forms = new Map<string, OutputForm>()
   if (outputsAt < 0) return forms
   arrayMember(document, outputsAt, 'outputs')
@@ -198,19 +208,18 @@ function readOutputs(document: JsonDocument, outputsAt: number): ReadonlyMap<str
     const [nameAt = -1, parametersAt = -1] = document.findAll(at, OUTPUT_MEMBERS)
     const name = stringMember(document, nameAt, 'name')
     if (forms.has(name)) throw invalid(`[request id: <id_unknown>] output '${name}' already exists in request`)
-    forms.set(name, readOutputForm(document, parametersAt))
+    forms.set(name, readOutputForm(document, parametersAt, sharedMemory))
   }
   return forms
 }
 
-function readOutputForm(document: JsonDocument, parametersAt: number): OutputForm {
-  const [binaryAt = -1, classificationAt = -1, regionAt = -1] = document.findAll(parametersAt, OUTPUT_PARAMETERS)
+function readOutputForm(document: JsonDocument, parametersAt: number, sharedMemory: SharedMemoryUse): OutputForm {
+  const [binaryAt = -1, classificationAt = -1, regionAt = -1, offsetAt = -1, byteSizeAt = -1] = document.findAll(parametersAt, OUTPUT_PARAMETERS)
   const classification = classificationAt < 0 ? 0 : Number(within("Unable to set 'classification': ", () => document.asUnsigned(classificationAt)))
   if (regionAt >= 0) {
-    const region = within("Unable to parse 'shared_memory_region': ", () => document.asString(regionAt))
     if (classification > 0) throw invalid("Output can't set both 'shared_memory_region' and 'classification'")
     if (binaryAt >= 0) throw invalid("Output can't set both 'shared_memory_region' and 'binary_data'")
-    throw new ServerError('NOT_FOUND', `Unable to find shared memory region: '${region}'`)
+    return { isBinary: false, classification: 0, sharedMemory: sharedMemoryRange(document, sharedMemory, regionAt, offsetAt, byteSizeAt) }
   }
   const isBinary = binaryAt >= 0 && within("Unable to parse 'binary_data': ", () => document.asBoolean(binaryAt))
   if (classification === 0) return isBinary ? BINARY_FORM : JSON_FORM

@@ -2,6 +2,7 @@
 import { DATA_TYPES, type InferenceResponse, type Tensor } from '../../contract/inference.ts'
 import { ServerError } from '../../server-error.ts'
 import { classify, type OutputClasses } from '../classification.ts'
+import { writeOutputToSharedMemory } from '../shared-memory-output.ts'
 import type { InferCall } from './infer-request.ts'
 import { addTensorData, jsonParameters, jsonString, JsonWriter } from './json-writer.ts'
 
@@ -26,13 +27,16 @@ export function inferResponseBody(call: InferCall, classes: ReadonlyMap<string, 
     const form = call.outputForms.get(raw.name) ?? call.defaultForm
     const own = form.classification === 0 ? undefined : classes.get(raw.name)
     const output = own === undefined ? raw : classify(raw, { topK: form.classification, ...own })
-    writer.add(`${i === 0 ? '' : ','}{"name":${jsonString(output.name)},"datatype":"${output.datatype}","shape":[${output.shape.join(',')}],`)
-    if (form.isBinary) {
-      writer.add(`"parameters":{"binary_data_size":${output.data.byteLength}}}`)
+    writer.add(`${i === 0 ? '' : ','}{"name":${jsonString(output.name)},"datatype":"${output.datatype}","shape":[${output.shape.join(',')}]`)
+    if (form.sharedMemory !== undefined) {
+      writeOutputToSharedMemory(output, form.sharedMemory)
+      writer.add('}')
+    } else if (form.isBinary) {
+      writer.add(`,"parameters":{"binary_data_size":${output.data.byteLength}}}`)
       if (output.data.byteLength > 0) binaries.push(output.data)
       binaryLength += output.data.byteLength
     } else {
-      writer.add('"data":')
+      writer.add(',"data":')
       addTensorData(writer, output.name, output.datatype, output.data, checkedCount(output))
       writer.add('}')
     }
