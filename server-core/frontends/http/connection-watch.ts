@@ -43,6 +43,24 @@ export class ConnectionWatch {
   addConnection(socket: Socket): void {
     this.#connections.set(socket, { responses: new Set(), request: undefined, bytesSent: 0, bytesRead: 0, stalledChecks: 0 })
     socket.once('close', () => { this.#connections.delete(socket) })
+    this.#lingerOnEnd(socket)
+  }
+
+  /**
+   * Ends a connection after an answer that came before the whole body did: closing it at once would make the system answer what still arrives with
+   * a reset, which takes an answer from the client that it has not read yet. The rest is read and dropped, no longer than a stuck body may take.
+   */
+  #lingerOnEnd(socket: Socket): void {
+    const destroySoon = socket.destroySoon.bind(socket)
+    socket.destroySoon = () => {
+      const request = this.#connections.get(socket)?.request
+      if (request === undefined || request.complete || request.destroyed) { destroySoon(); return }
+      socket.end()
+      request.resume()
+      const timer = setTimeout(destroySoon, this.#checkMilliseconds * CHECKS_UNTIL_STUCK)
+      request.once('end', destroySoon)
+      socket.once('close', () => { clearTimeout(timer) })
+    }
   }
 
   /** Counts the request until its answer is written or its connection is gone. */
