@@ -51,6 +51,23 @@ export interface InferenceServerListener {
   statusChanged?(): void
 }
 
+/** Prometheus' summary: quantiles are NaN while there is nothing to tell. */
+export interface SummarySnapshot {
+  readonly count: number
+  readonly sum: number
+  readonly quantiles: readonly { readonly quantile: number; readonly value: number }[]
+}
+
+/** Prometheus' histogram; buckets are cumulative and ascend, the last one ends at infinity. */
+export interface HistogramSnapshot {
+  readonly buckets: readonly { readonly upperEnd: number; readonly count: number }[]
+  readonly count: number
+  readonly sum: number
+}
+
+export const SUMMARY_NAMES = ['request', 'queue', 'computeInput', 'computeInfer', 'computeOutput', 'cacheHit', 'cacheMiss'] as const
+export type SummaryName = (typeof SUMMARY_NAMES)[number]
+
 /** The counters of one model version that `/metrics` prints; monotonic while the version stays loaded. Microseconds. */
 export interface ModelMetricsSnapshot {
   readonly model: string
@@ -74,6 +91,10 @@ export interface ModelMetricsSnapshot {
     readonly hitDurationMicroseconds: number
     readonly missDurationMicroseconds: number
   }
+  /** Microseconds; those that are on for this model. */
+  readonly summaries?: Readonly<Partial<Record<SummaryName, SummarySnapshot>>>
+  /** Milliseconds from the request to its first response; absent: off. */
+  readonly firstResponse?: HistogramSnapshot
   /** False after an unload: only the failure series stay on the page. */
   readonly isLoaded: boolean
 }

@@ -2,6 +2,7 @@ import type { NpuFallback, NpuSource } from './contract/devices.ts'
 import type { ModelControlMode } from './contract/repository.ts'
 import type { LogFormat, LogSettings } from './logger.ts'
 import type { RestrictedApi } from './frontends/restricted-api.ts'
+import { DEFAULT_METRICS_CONFIG, type MetricsConfig } from './metrics/metrics-config.ts'
 import type { HostPolicies } from './model/host-policy.ts'
 import type { RateLimitResource } from './scheduling/rate-limiter.ts'
 
@@ -49,6 +50,12 @@ export interface ServerOptions {
   readonly metricsPort: number
   /** How often the machine's own gauges are read. */
   readonly metricsIntervalMilliseconds: number
+  /** `--metrics-config=<setting>=<value>` */
+  readonly metricsConfig: MetricsConfig
+  /** Gauges of processors, memory and this process. */
+  readonly allowCpuMetrics: boolean
+  /** Gauges of cards: Triton's flag is named after GPUs. */
+  readonly allowGpuMetrics: boolean
   /** Clients may register shared memory regions. */
   readonly allowClientSharedMemory: boolean
   /** Load and unload from other machines without a restricting header. */
@@ -113,6 +120,9 @@ export const DEFAULT_SERVER_OPTIONS: ServerOptions = Object.freeze({
   metricsAddress: '127.0.0.1',
   metricsPort: 8002,
   metricsIntervalMilliseconds: 2000,
+  metricsConfig: DEFAULT_METRICS_CONFIG,
+  allowCpuMetrics: true,
+  allowGpuMetrics: true,
   allowClientSharedMemory: false,
   allowRemoteControl: false,
   console: false,

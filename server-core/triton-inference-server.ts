@@ -78,7 +78,7 @@ export class TritonInferenceServer implements InferenceServer {
     this.#lifecycle = new ModelLifecycle({
       repository: new ModelRepository(options.modelRepositories, this.#repositoryLog),
       loader: new ModelLoader({
-        registry, disableAutoComplete: options.disableAutoCompleteConfig, hostPolicies: options.hostPolicies, npu: { source: options.npu, fallback: options.npuFallback }, clock, logs,
+        registry, disableAutoComplete: options.disableAutoCompleteConfig, hostPolicies: options.hostPolicies, metrics: options.metricsConfig, npu: { source: options.npu, fallback: options.npuFallback }, clock, logs,
         responseCache: cacheByteSize === 0 ? null : new ResponseCache(cacheByteSize),
         rateLimiter: options.rateLimit === 'off' ? null : new RateLimiter(options.rateLimitResources),
       }),

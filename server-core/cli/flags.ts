@@ -1,9 +1,10 @@
 import { NPU_FALLBACKS, NPU_SOURCES } from '../contract/devices.ts'
 import { parseRestrictedApi } from '../frontends/restricted-api.ts'
 import { LOG_FORMATS } from '../logger.ts'
+import { metricsConfigWith } from '../metrics/metrics-config.ts'
 import { isCpuList, type HostPolicySetting } from '../model/host-policy.ts'
 import { DEFAULT_SERVER_OPTIONS, type ServerOptions } from '../options.ts'
-import { ServerError } from '../server-error.ts'
+import { ServerError, toServerError } from '../server-error.ts'
 
 type Draft = { -readonly [K in keyof ServerOptions]: ServerOptions[K] }
 
@@ -91,6 +92,9 @@ export const SERVE_FLAGS: readonly Flag[] = [
   string('--metrics-address', 'metricsAddress', '<address>', 'Address that metrics listen on (that of HTTP)'),
   port('--metrics-port', 'metricsPort', 'Port of metrics'),
   integer('--metrics-interval-ms', 'metricsIntervalMilliseconds', "Milliseconds between two readings of the machine's gauges", 0x7fffffff),
+  { names: ['--metrics-config'], value: '<setting>=<value>', help: 'Latencies of models: counter_latencies (true), histogram_latencies (false), summary_latencies (false), summary_quantiles=<quantile>:<error>,...; may be given once a setting', set: setMetricsConfig },
+  bool('--allow-cpu-metrics', 'allowCpuMetrics', 'Gauges of processors, memory and this process among the metrics (true)'),
+  bool('--allow-gpu-metrics', 'allowGpuMetrics', 'Gauges of cards among the metrics (true)'),
   bool('--allow-client-shm', 'allowClientSharedMemory', 'Let clients register shared memory regions (false)'),
   bool('--allow-remote-control', 'allowRemoteControl', 'Allow load and unload where an address other than loopback is bound (false)'),
   bool('--console', 'console', 'Serve the console window (false)'),
@@ -134,6 +138,15 @@ function setCacheConfig(draft: Draft, text: string, flag: string): void {
   const [, cache, setting, value] = /^([^,=]+),([^=]+)=(.*)$/.exec(text) ?? []
   if (cache === undefined || setting === undefined || value === undefined) throw new ServerError('INVALID_ARG', `Bad option: "${flag}".\n${flag} expects <cache>,<setting>=<value>, got: ${text}`)
   draft.cacheConfig = { ...draft.cacheConfig, [cache]: { ...draft.cacheConfig[cache], [setting]: value } }
+}
+
+function setMetricsConfig(draft: Draft, text: string, flag: string): void {
+  try {
+    draft.metricsConfig = metricsConfigWith(draft.metricsConfig, text, (value) => parseBoolean(value, flag))
+  } catch (error) {
+    const { message } = toServerError(error)
+    throw new ServerError('INVALID_ARG', message.startsWith('Bad option') ? message : `Bad option: "${flag}".\n${message}`, { cause: error })
+  }
 }
 
 function setBackendConfig(draft: Draft, text: string, flag: string): void {

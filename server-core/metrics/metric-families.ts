@@ -1,5 +1,6 @@
 /** The Prometheus page in Triton's words: families, labels, HELP texts (protocol section 10). Pure: numbers in, text out. */
-import type { ModelMetricsSnapshot } from '../inference-server.ts'
+import type { ModelMetricsSnapshot, SummaryName } from '../inference-server.ts'
+import { FIRST_RESPONSE_FAMILY } from './metrics-config.ts'
 
 export interface CpuMetrics {
   /** 0..1 over all cores since the last reading; null: not known yet. */
@@ -77,8 +78,19 @@ const CACHE_FAMILIES: readonly (Omit<ModelFamily, 'value'> & { readonly value: (
   },
 ]
 
-/** @returns the whole page, Prometheus text format 0.0.4 */
-export function metricsPage(models: readonly ModelMetricsSnapshot[], cpu: CpuMetrics): string {
+/** HELP texts of the compute summaries are those of the counters. */
+const SUMMARY_FAMILIES: readonly { readonly name: string; readonly help: string; readonly summary: SummaryName }[] = [
+  { name: 'nv_inference_request_summary_us', help: 'Summary of inference request duration in microseconds (includes cached requests)', summary: 'request' },
+  { name: 'nv_inference_queue_summary_us', help: 'Summary of inference queuing duration in microseconds (includes cached requests)', summary: 'queue' },
+  { name: 'nv_inference_compute_input_summary_us', help: 'Cumulative compute input duration in microseconds (does not include cached requests)', summary: 'computeInput' },
+  { name: 'nv_inference_compute_infer_summary_us', help: 'Cumulative compute inference duration in microseconds (does not include cached requests)', summary: 'computeInfer' },
+  { name: 'nv_inference_compute_output_summary_us', help: 'Cumulative inference compute output duration in microseconds (does not include cached requests)', summary: 'computeOutput' },
+  { name: 'nv_cache_hit_summary_per_model', help: 'Summary of cache hit counts/durations per model, in microseconds.', summary: 'cacheHit' },
+  { name: 'nv_cache_miss_summary_per_model', help: 'Summary of cache miss counts/durations per model, in microseconds.', summary: 'cacheMiss' },
+]
+
+/** @returns the whole page, Prometheus text format 0.0.4 @param cpu null: not wanted */
+export function metricsPage(models: readonly ModelMetricsSnapshot[], cpu: CpuMetrics | null): string {
   const loaded = models.filter((model) => model.isLoaded)
   const cached = loaded.filter((model) => model.cache !== undefined)
   return [
@@ -86,9 +98,16 @@ export function metricsPage(models: readonly ModelMetricsSnapshot[], cpu: CpuMet
     failureFamily(models),
     ...MODEL_FAMILIES.map((family) => modelFamily(family, loaded)),
     ...CACHE_FAMILIES.map((family) => modelFamily({ ...family, value: ({ cache }) => (cache === undefined ? 0 : family.value(cache)) }, cached)),
-    gauge('nv_cpu_utilization', 'CPU utilization rate [0.0 - 1.0]', cpu.utilization),
-    gauge('nv_cpu_memory_total_bytes', 'CPU total memory (RAM), in bytes', cpu.memoryTotalBytes),
-    gauge('nv_cpu_memory_used_bytes', 'CPU used memory (RAM), in bytes', cpu.memoryUsedBytes),
+    histogramFamily(loaded),
+    ...SUMMARY_FAMILIES.map((family) => summaryFamily(family, loaded)),
+    // There is no such pool, as on a Triton server without GPUs.
+    gauge('nv_pinned_memory_pool_total_bytes', 'Pinned memory pool total memory size, in bytes', 0),
+    gauge('nv_pinned_memory_pool_used_bytes', 'Pinned memory pool used memory size, in bytes', 0),
+    ...(cpu === null ? [] : [
+      gauge('nv_cpu_utilization', 'CPU utilization rate [0.0 - 1.0]', cpu.utilization),
+      gauge('nv_cpu_memory_total_bytes', 'CPU total memory (RAM), in bytes', cpu.memoryTotalBytes),
+      gauge('nv_cpu_memory_used_bytes', 'CPU used memory (RAM), in bytes', cpu.memoryUsedBytes),
+    ]),
   ].join('')
 }
 
@@ -102,6 +121,35 @@ function failureFamily(models: readonly ModelMetricsSnapshot[]): string {
   const name = 'nv_inference_request_failure'
   return header(name, 'counter', 'Number of failed inference requests, all batch sizes') + models.flatMap((model) =>
     FAILURE_REASONS.map((reason) => `${name}${labels({ ...modelLabels(model), reason })} ${printedValue(model.requestFailure[reason])}\n`)).join('')
+}
+
+/** '' where the family is off. */
+function histogramFamily(models: readonly ModelMetricsSnapshot[]): string {
+  const name = FIRST_RESPONSE_FAMILY
+  const series = models.flatMap((model) => {
+    const { firstResponse } = model
+    if (firstResponse === undefined) return []
+    const own = labels(modelLabels(model))
+    return [
+      `${name}_count${own} ${firstResponse.count}\n`, `${name}_sum${own} ${printedValue(firstResponse.sum)}\n`,
+      ...firstResponse.buckets.map(({ upperEnd, count }) => `${name}_bucket${labels({ ...modelLabels(model), le: printedValue(upperEnd) })} ${count}\n`),
+    ]
+  })
+  return series.length === 0 ? '' : header(name, 'histogram', 'Duration from request to first response in milliseconds') + series.join('')
+}
+
+/** '' where the family is off. */
+function summaryFamily({ name, help, summary }: (typeof SUMMARY_FAMILIES)[number], models: readonly ModelMetricsSnapshot[]): string {
+  const series = models.flatMap((model) => {
+    const own = model.summaries?.[summary]
+    if (own === undefined) return []
+    const ownLabels = labels(modelLabels(model))
+    return [
+      `${name}_count${ownLabels} ${own.count}\n`, `${name}_sum${ownLabels} ${printedValue(own.sum)}\n`,
+      ...own.quantiles.map(({ quantile, value }) => `${name}${labels({ ...modelLabels(model), quantile: printedValue(quantile) })} ${printedValue(value)}\n`),
+    ]
+  })
+  return series.length === 0 ? '' : header(name, 'summary', help) + series.join('')
 }
 
 function gauge(name: string, help: string, value: number | null): string {

@@ -6,7 +6,7 @@ const times = { executeStart: 2_000_000, computeStart: 2_100_900, computeEnd: 5_
 const request = (batchSize: number) => ({ requestStart: 900_000, queueStart: 1_000_000, requestEnd: 5_300_500, batchSize, times })
 
 function counted() {
-  const statistics = new ModelStatistics('m', '1', { team: 'ocr' })
+  const statistics = new ModelStatistics('m', '1', { metricTags: { team: 'ocr' } })
   statistics.countExecution(3, times, 1_733_000_000_000)
   statistics.countSuccess(request(1))
   statistics.countSuccess(request(2))

@@ -1,8 +1,19 @@
 import type { ExecutionTimes } from '../backends/backend.ts'
-import type { ModelMetricsSnapshot } from '../inference-server.ts'
+import { SUMMARY_NAMES, type ModelMetricsSnapshot, type SummaryName } from '../inference-server.ts'
 import {
   latencyBucketIndex, type InferBatchStatistics, type InferResponseStatistics, type MemoryUsage, type ModelSample, type ModelStatisticsEntry, type StatisticDuration,
 } from '../contract/statistics.ts'
+import { Histogram, Summary } from './latency-metrics.ts'
+import { DEFAULT_METRICS_CONFIG, type MetricsConfig } from './metrics-config.ts'
+
+export interface ModelStatisticsOptions {
+  readonly metricTags?: Readonly<Record<string, string>>
+  readonly metrics?: MetricsConfig
+  /** Ascending, milliseconds; for the histogram of first responses. */
+  readonly firstResponseBuckets?: readonly number[]
+  /** Steady milliseconds; ages of summaries. */
+  readonly now?: () => number
+}
 
 export type FailureReason = keyof ModelMetricsSnapshot['requestFailure']
 
@@ -109,15 +120,23 @@ export class ModelStatistics {
   readonly #cacheHit = new Duration()
   readonly #cacheMiss = new Duration()
   readonly #microseconds = { request: 0, queue: 0, computeInput: 0, computeInfer: 0, computeOutput: 0, cacheHit: 0, cacheMiss: 0 }
+  readonly #hasCounters: boolean
+  /** null: off. */
+  readonly #summaries: ReadonlyMap<SummaryName, Summary> | null
+  readonly #firstResponse: Histogram | null
   #lastInference = 0
   #inferenceCount = 0
   #executionCount = 0
   #window = new Window()
 
-  constructor(model: string, version: string, metricTags: Readonly<Record<string, string>> = {}) {
+  constructor(model: string, version: string, options: ModelStatisticsOptions = {}) {
+    const { metricTags = {}, metrics = DEFAULT_METRICS_CONFIG, firstResponseBuckets = [], now = () => performance.now() } = options
     this.model = model
     this.version = version
     this.metricTags = metricTags
+    this.#hasCounters = metrics.hasCounters
+    this.#summaries = metrics.hasSummaries ? new Map(SUMMARY_NAMES.map((name) => [name, new Summary(metrics.summaryQuantiles, now)])) : null
+    this.#firstResponse = metrics.hasHistograms ? new Histogram(firstResponseBuckets) : null
   }
 
   countSuccess(request: SuccessfulRequest): void {
@@ -140,6 +159,13 @@ export class ModelStatistics {
     sums.computeInput += wholeMicroseconds(input)
     sums.computeInfer += wholeMicroseconds(infer)
     sums.computeOutput += wholeMicroseconds(output)
+    if (this.#summaries !== null) {
+      this.#observe('request', total)
+      this.#observe('queue', queue)
+      this.#observe('computeInput', input)
+      this.#observe('computeInfer', infer)
+      this.#observe('computeOutput', output)
+    }
     const window = this.#window
     window.success++
     window.inferences += inferences
@@ -162,6 +188,8 @@ export class ModelStatistics {
     sums.request += wholeMicroseconds(total)
     sums.queue += wholeMicroseconds(queue)
     sums.cacheHit += wholeMicroseconds(lookupEnd - lookupStart)
+    this.#observe('queue', queue)
+    this.#observe('cacheHit', lookupEnd - lookupStart)
     const window = this.#window
     window.success++
     window.queue += Math.max(0, queue)
@@ -175,6 +203,7 @@ export class ModelStatistics {
     this.#success.add(nanoseconds, 0)
     this.#microseconds.request += wholeMicroseconds(nanoseconds)
     this.#microseconds.cacheMiss += wholeMicroseconds(nanoseconds)
+    this.#observe('cacheMiss', nanoseconds)
   }
 
   countFailure(reason: FailureReason, durationNanoseconds: number): void {
@@ -188,6 +217,12 @@ export class ModelStatistics {
     this.#fail.add(durationNanoseconds)
     this.#failures[reason]++
   }
+
+  /** Whether anybody wants to hear of first responses. */
+  get countsFirstResponses(): boolean { return this.#firstResponse !== null }
+
+  /** The first answer of a request left. @param nanoseconds since the request came */
+  countFirstResponse(nanoseconds: number): void { this.#firstResponse?.observe(Math.floor(Math.max(0, nanoseconds) / 1e6)) }
 
   /** Once per execution. `batchSize`: total of the batch. */
   countExecution(batchSize: number, times: ExecutionTimes, wallMilliseconds: number): void {
@@ -241,11 +276,24 @@ export class ModelStatistics {
   }
 
   metrics(isLoaded: boolean): ModelMetricsSnapshot {
+    const head = { model: this.model, version: this.version, metricTags: this.metricTags, pendingRequestCount: this.pending, loadDurationSeconds: this.loadDurationSeconds, isLoaded }
+    return { ...(this.#hasCounters ? this.#counters() : noCounters(this.hasResponseCache)), ...this.#latencies(), ...head }
+  }
+
+  #observe(name: SummaryName, nanoseconds: number): void { this.#summaries?.get(name)?.observe(wholeMicroseconds(nanoseconds)) }
+
+  /** With a response cache there is no summary of requests, without one there are none of the cache. */
+  #latencies(): Pick<ModelMetricsSnapshot, 'summaries' | 'firstResponse'> {
+    const left = this.hasResponseCache ? ['request'] : ['cacheHit', 'cacheMiss']
+    return {
+      ...(this.#summaries === null ? {} : { summaries: Object.fromEntries([...this.#summaries].flatMap(([name, summary]) => (left.includes(name) ? [] : [[name, summary.snapshot()]]))) }),
+      ...(this.#firstResponse === null ? {} : { firstResponse: this.#firstResponse.snapshot() }),
+    }
+  }
+
+  #counters(): Counters {
     const sums = this.#microseconds
     return {
-      model: this.model,
-      version: this.version,
-      metricTags: this.metricTags,
       requestSuccess: this.#success.count,
       requestFailure: { ...this.#failures },
       inferenceCount: this.#inferenceCount,
@@ -255,12 +303,9 @@ export class ModelStatistics {
       computeInputDurationMicroseconds: sums.computeInput,
       computeInferDurationMicroseconds: sums.computeInfer,
       computeOutputDurationMicroseconds: sums.computeOutput,
-      pendingRequestCount: this.pending,
-      loadDurationSeconds: this.loadDurationSeconds,
       ...(this.hasResponseCache ? {
         cache: { hits: this.#cacheHit.count, misses: this.#cacheMiss.count, hitDurationMicroseconds: sums.cacheHit, missDurationMicroseconds: sums.cacheMiss },
       } : {}),
-      isLoaded,
     }
   }
 
@@ -285,6 +330,17 @@ export class ModelStatistics {
       pending: this.pending,
       inFlight: Math.max(0, this.admitted - this.pending),
     }
+  }
+}
+
+type Counters = Omit<ModelMetricsSnapshot, 'model' | 'version' | 'metricTags' | 'pendingRequestCount' | 'loadDurationSeconds' | 'isLoaded' | 'summaries' | 'firstResponse'>
+
+/** What `counter_latencies=false` leaves of the counters. */
+function noCounters(hasResponseCache: boolean): Counters {
+  return {
+    requestSuccess: 0, requestFailure: { REJECTED: 0, CANCELED: 0, BACKEND: 0, OTHER: 0 }, inferenceCount: 0, executionCount: 0, requestDurationMicroseconds: 0,
+    queueDurationMicroseconds: 0, computeInputDurationMicroseconds: 0, computeInferDurationMicroseconds: 0, computeOutputDurationMicroseconds: 0,
+    ...(hasResponseCache ? { cache: { hits: 0, misses: 0, hitDurationMicroseconds: 0, missDurationMicroseconds: 0 } } : {}),
   }
 }
 

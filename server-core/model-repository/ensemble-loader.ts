@@ -2,6 +2,7 @@ import type { BackendModel } from '../backends/backend.ts'
 import type { Clock } from '../clock.ts'
 import type { ModelConfig } from '../contract/model-config.ts'
 import type { LogHub } from '../logger.ts'
+import { DEFAULT_METRICS_CONFIG, firstResponseBuckets, type MetricsConfig } from '../metrics/metrics-config.ts'
 import { ModelStatistics } from '../metrics/model-statistics.ts'
 import type { HostPolicies } from '../model/host-policy.ts'
 import { Model } from '../model/model.ts'
@@ -23,19 +24,20 @@ export interface EnsembleLoad {
   readonly rateLimiter: RateLimiter | null
   readonly responseCache?: ResponseCache | null
   readonly hostPolicies: HostPolicies
+  readonly metrics?: MetricsConfig
   readonly clock: Clock
   readonly logs: LogHub
 }
 
 /** Builds a version of an ensemble: it has no backend and no instances. The load duration stays 0, as Triton's metric has it. */
 export async function loadEnsemble(load: EnsembleLoad): Promise<Model> {
-  const { config, version, findMember, clock, logs, rateLimiter, responseCache = null, hostPolicies, onInstancesChanged } = load
+  const { config, version, findMember, clock, logs, rateLimiter, responseCache = null, hostPolicies, onInstancesChanged, metrics = DEFAULT_METRICS_CONFIG } = load
   validateModelConfig(config, { checkInputsAndOutputs: true })
   const own = await readLabelFiles(config, load.directory.path)
   const model = new Model({
     version, config, findMember, clock, rateLimiter, responseCache, hostPolicies, onInstancesChanged,
     backendModel: withoutBackend(config),
-    statistics: new ModelStatistics(load.directory.name, version, config.metric_tags),
+    statistics: new ModelStatistics(load.directory.name, version, { metricTags: config.metric_tags, metrics, firstResponseBuckets: firstResponseBuckets(config) }),
     labels: new Map([...memberLabels(config, findMember), ...own]),
     warmUp: [],
     createsInstancesInParallel: false,

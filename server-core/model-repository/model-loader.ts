@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts'
 import type { ModelConfig } from '../contract/model-config.ts'
 import type { LoadStageKind, ModelInstanceReport } from '../contract/repository.ts'
 import type { LogHub } from '../logger.ts'
+import { DEFAULT_METRICS_CONFIG, firstResponseBuckets, type MetricsConfig } from '../metrics/metrics-config.ts'
 import { ModelStatistics } from '../metrics/model-statistics.ts'
 import { checkExecutable } from '../model/executable-config.ts'
 import { Model, type InstanceSteps } from '../model/model.ts'
@@ -36,6 +37,8 @@ export interface ModelLoaderOptions {
   readonly npu: NpuPolicy
   /** Of the server; null or absent: none. */
   readonly responseCache?: ResponseCache | null
+  /** `--metrics-config` */
+  readonly metrics?: MetricsConfig
   readonly clock: Clock
   readonly logs: LogHub
 }
@@ -116,7 +119,9 @@ export class ModelLoader {
       validateModelConfig(completed, { checkInputsAndOutputs: true })
       checkExecutable(completed)
       this.#warnOfIdleBatchStrategy(completed, backendModel)
-      const statistics = new ModelStatistics(directory.name, String(version.version), completed.metric_tags)
+      const statistics = new ModelStatistics(directory.name, String(version.version), {
+        metricTags: completed.metric_tags, metrics: this.#options.metrics ?? DEFAULT_METRICS_CONFIG, firstResponseBuckets: firstResponseBuckets(completed),
+      })
       model = new Model({
         version: String(version.version), config: completed, backendModel, findMember: null, statistics, clock,
         labels: await readLabelFiles(completed, directory.path),

@@ -379,6 +379,12 @@ export class Model {
     let isWaiting = true
     const inTurn = this.#order?.take() ?? ((deliver: () => void) => { deliver() })
     const counter = this.isDecoupled ? new ResponseCounter(this.statistics, this.#options.clock) : null
+    let isAnswered = !this.statistics.countsFirstResponses
+    const countFirst = () => {
+      if (isAnswered) return
+      isAnswered = true
+      this.statistics.countFirstResponse(this.#options.clock.now() - requestStart)
+    }
     const leaveQueue = () => {
       if (!isWaiting) return
       isWaiting = false
@@ -406,6 +412,7 @@ export class Model {
         counter?.count('error' in answer ? 'fail' : 'success')
         let wait: void | Promise<void> = undefined
         inTurn(() => {
+          countFirst()
           if ('error' in answer) handlers.onError(toServerError(answer.error))
           else wait = handlers.onResponse(this.#response(request, answer.outputs, answer.parameters))
         }, false)
@@ -414,7 +421,10 @@ export class Model {
       onSettled: (outcome, settled) => {
         leaveQueue()
         if (settled.isExecuting) counter?.countEnd(outcome)
-        const deliver = () => { this.#deliver(request, settled, outcome, handlers, lookedUp) }
+        const deliver = () => {
+          if (outcome.kind === 'failure' || outcome.outputs !== null) countFirst()
+          this.#deliver(request, settled, outcome, handlers, lookedUp)
+        }
         inTurn(deliver, true)
       },
     })
@@ -496,6 +506,7 @@ export class Model {
     if (found === null) return { cache, key, lookupNanoseconds: lookupEnd - lookupStart }
     const deliver = () => {
       const requestEnd = clock.now()
+      this.statistics.countFirstResponse(requestEnd - requestStart)
       this.statistics.countCacheHit({ requestStart, queueStart: lookupStart, lookupStart, lookupEnd, requestEnd })
       handlers.onDone({
         response: this.#response(request, found.outputs, found.parameters),
