@@ -59,7 +59,7 @@ describe('shared memory over HTTP', () => {
   it('registers, reads inputs, writes outputs and unregisters', async () => {
     expect(await post('/v2/systemsharedmemory/region/r/register', registerBody())).toEqual([200, ''])
     expect((await http.send({ path: '/v2/systemsharedmemory/region/r/status' })).text).toBe(`[{"name":"r","key":"/${key}","offset":0,"byte_size":32}]`)
-    expect(await post('/v2/models/fp32/infer', httpRequest(shm(0, 16), shm(16, 16)))).toEqual([200, '{"model_name":"fp32","model_version":"1","outputs":[{"name":"OUTPUT0","datatype":"FP32","shape":[4]}]}'])
+    expect(await post('/v2/models/fp32/infer', httpRequest(shm(0, 16), { ...shm(16, 16), binary_data: false }))).toEqual([200, '{"model_name":"fp32","model_version":"1","outputs":[{"name":"OUTPUT0","datatype":"FP32","shape":[4]}]}'])
     expect(floats()).toEqual([1, 2, 3, 4, 1, 2, 3, 4])
     expect(await post('/v2/systemsharedmemory/region/r/unregister', '')).toEqual([200, ''])
     expect((await http.send({ path: '/v2/systemsharedmemory/status' })).text).toBe('[]')

@@ -216,12 +216,13 @@ function readOutputs(document: JsonDocument, outputsAt: number, sharedMemory: Sh
 function readOutputForm(document: JsonDocument, parametersAt: number, sharedMemory: SharedMemoryUse): OutputForm {
   const [binaryAt = -1, classificationAt = -1, regionAt = -1, offsetAt = -1, byteSizeAt = -1] = document.findAll(parametersAt, OUTPUT_PARAMETERS)
   const classification = classificationAt < 0 ? 0 : Number(within("Unable to set 'classification': ", () => document.asUnsigned(classificationAt)))
+  const isBinary = binaryAt >= 0 && within("Unable to parse 'binary_data': ", () => document.asBoolean(binaryAt))
   if (regionAt >= 0) {
     if (classification > 0) throw invalid("Output can't set both 'shared_memory_region' and 'classification'")
-    if (binaryAt >= 0) throw invalid("Output can't set both 'shared_memory_region' and 'binary_data'")
+    // Triton's own client sends `binary_data: false` with each output in a region.
+    if (isBinary) throw invalid("Output can't set both 'shared_memory_region' and 'binary_data'")
     return { isBinary: false, classification: 0, sharedMemory: sharedMemoryRange(document, sharedMemory, regionAt, offsetAt, byteSizeAt) }
   }
-  const isBinary = binaryAt >= 0 && within("Unable to parse 'binary_data': ", () => document.asBoolean(binaryAt))
   if (classification === 0) return isBinary ? BINARY_FORM : JSON_FORM
   return { isBinary, classification }
 }
