@@ -462,6 +462,8 @@ async def _(f):
 
 @case("register_system_shared_memory", "register, status, use both ways, unregister")
 async def _(f):
+    # Of a case that failed.
+    await f.call("unregister_system_shared_memory")
     suffix = f"{os.getpid()}_{f.name.replace('.', '_')}"
     inputs_region = shm.create_shared_memory_region("inputs", f"/tc_in_{suffix}", 256)
     outputs_region = shm.create_shared_memory_region("outputs", f"/tc_out_{suffix}", 128)
