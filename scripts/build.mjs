@@ -1,5 +1,5 @@
 // Builds what runs outside the sources into dist/: `node scripts/build.mjs [--only server|electron|renderer|native]... [--if-stale] [--native-optional]`.
-//   server    dist/server    npu-console.mjs, server-entry.mjs (utility process), one .mjs per worker, .proto files, sample assets
+//   server    dist/server    npu-console.mjs, server-entry.mjs (utility process), one .mjs per worker, .proto files, python-stub/, sample assets
 //   electron  dist/electron  main.cjs, preload.cjs
 //   renderer  dist/renderer  the console window, by vite
 //   native    dist/native    addon.node, libtritonserver.so, om-passport, python/, backends/<name>/libtriton_<name>.so, simulated-cann/, by cmake
@@ -53,6 +53,7 @@ async function buildServer(outdir) {
     logLevel: 'warning',
   })
   for (const proto of filesUnder('server-core').filter((file) => file.endsWith('.proto'))) cpSync(join(root, proto), join(outdir, basename(proto)))
+  cpSync(join(root, 'server-core/backends/python/stub'), join(outdir, 'python-stub'), { recursive: true, filter: (source) => !source.includes('__pycache__') })
   const samples = join(root, 'assets/sample-repository')
   if (existsSync(samples)) {
     cpSync(samples, join(outdir, 'assets/sample-repository'), { recursive: true, filter: (source) => !source.endsWith('.test.ts') })

@@ -7,5 +7,7 @@ const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 export const ASSETS_DIRECTORY = isSource ? here('../assets') : here('./assets')
 /** The built console page. */
 export const RENDERER_DIRECTORY = isSource ? here('../dist/renderer') : here('../renderer')
+/** The programs of Python model instances. */
+export const STUB_DIRECTORY = isSource ? here('./backends/python/stub') : here('./python-stub')
 /** The .proto files; undefined: the gRPC front end finds its own. */
 export const PROTO_DIRECTORY = isSource ? undefined : here('.')

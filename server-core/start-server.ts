@@ -150,7 +150,7 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
       await open('grpc', 'GRPCInferenceService', () => startGrpcFrontend({ ...common('grpc'), protoDirectory: PROTO_DIRECTORY }))
     }
     if (options.allowHttp) await open('http', 'HTTPService', () => startHttpFrontend({ ...common('http'), simulation }))
-    if (options.allowMetrics) await open('metrics', 'Metrics Service', () => startMetricsFrontend({ ...common('metrics'), intervalMilliseconds: options.metricsIntervalMilliseconds, hasCpuMetrics: options.allowCpuMetrics, ...(options.allowGpuMetrics ? { devices } : {}), backendMetrics: () => registry.native.metricsText() }))
+    if (options.allowMetrics) await open('metrics', 'Metrics Service', () => startMetricsFrontend({ ...common('metrics'), intervalMilliseconds: options.metricsIntervalMilliseconds, hasCpuMetrics: options.allowCpuMetrics, ...(options.allowGpuMetrics ? { devices } : {}), backendMetrics: () => registry.metricsText() }))
   } catch (error) {
     if (error === interrupted) {
       await stop()

@@ -7,6 +7,7 @@ import { identityBackend } from './identity/identity-backend.ts'
 import { findLibrary, installedBackends, type ModelPlace } from './native/library-search.ts'
 import { NativeBackends } from './native/native-backends.ts'
 import { createOnnxRuntimeBackend } from './onnxruntime/onnxruntime-backend.ts'
+import { createPythonBackend } from './python/python-backend.ts'
 import { createRepeatBackend } from './repeat/repeat-backend.ts'
 
 export type BackendRegistryOptions = Pick<ServerOptions, 'backendConfig' | 'backendDirectory' | 'disableAutoCompleteConfig' | 'exitTimeoutSeconds'>
@@ -33,7 +34,13 @@ export class BackendRegistry {
   get names(): readonly string[] { return [...new Set([...this.#backends.keys(), ...installedBackends(this.#options.backendDirectory)])] }
 
   /** Whom backends ask that have questions of their own. */
-  attach(server: InferenceServer): void { this.native.attach(server) }
+  attach(server: InferenceServer): void {
+    this.native.attach(server)
+    for (const backend of this.#backends.values()) backend.attach?.(server)
+  }
+
+  /** What models and libraries count themselves, in Prometheus' text format. */
+  metricsText(): string { return [...this.#backends.values()].map((backend) => backend.metricsText?.() ?? '').join('') + this.native.metricsText() }
 
   /** Settings of `--backend-config` for one backend: the global ones, overruled by its own. */
   configOf(name: string): Readonly<Record<string, string>> {
@@ -76,5 +83,5 @@ export function backendNames(logs: LogHub): readonly string[] {
 
 /** The backends that are written for this server. */
 export function builtInBackends(logs: LogHub): readonly Backend[] {
-  return [identityBackend, createRepeatBackend(), createOnnxRuntimeBackend({ isVerbose: () => logs.settings.verboseLevel > 0 })]
+  return [identityBackend, createRepeatBackend(), createOnnxRuntimeBackend({ isVerbose: () => logs.settings.verboseLevel > 0 }), createPythonBackend()]
 }

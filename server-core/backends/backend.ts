@@ -11,6 +11,7 @@ import type { ModelConfig, ModelInstanceGroup } from '../contract/model-config.t
 import type { ModelInstanceReport } from '../contract/repository.ts'
 import type { MemoryUsage } from '../contract/statistics.ts'
 import type { DataType, ParameterValue, Tensor } from '../contract/inference.ts'
+import type { InferenceServer } from '../inference-server.ts'
 import type { Logger } from '../logger.ts'
 
 export interface BackendContext {
@@ -121,6 +122,8 @@ export interface BackendModelInstance {
   execute(requests: readonly BackendRequest[]): Promise<CountedExecution>
   /** What the instance runs on; null: the backend does not say. May change when the instance was asked whether it is ready. */
   readonly report?: ModelInstanceReport | null
+  /** False: it runs but does not react, so that it counts as not ready; it may come back. Absent: it reacts. */
+  readonly isResponding?: boolean
   /** TRITONBACKEND_ModelInstanceReady: rejects when the instance cannot serve. Absent = ready. */
   isReady?(): Promise<void>
   /** Told once when the instance dies outside `execute` (its thread crashed). */
@@ -167,6 +170,10 @@ export interface Backend {
   readonly createsInstancesInParallel?: boolean
   /** Once, on first use. */
   initialize?(context: BackendContext): Promise<void>
+  /** Before the first model: the server that its models may ask. */
+  attach?(server: InferenceServer): void
+  /** What its models count themselves, in Prometheus' text format. */
+  metricsText?(): string
   finalize?(): Promise<void>
   initializeModel(context: BackendModelContext): Promise<BackendModel>
 }

@@ -81,6 +81,8 @@ export class ModelInstance implements PayloadRunner {
   get isPassive(): boolean { return this.#options.context.isPassive === true }
   get kind(): BackendInstanceContext['kind'] { return this.#options.context.kind }
   get state(): ModelInstanceState { return this.#state }
+  /** Runs, and its backend does not say that it is stuck. */
+  get isServing(): boolean { return this.#state === 'READY' && this.#backend?.isResponding !== false }
   get signature(): string { return this.#options.signature }
   /** What it runs on, or ran on before it died, as the backend says; null: the backend does not say. */
   get report(): ModelInstanceReport | null { return this.#backend?.report ?? this.#lastReport }

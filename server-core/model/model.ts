@@ -323,7 +323,7 @@ export class Model {
   /** Does at least one instance run? (A model whose instances are all passive counts as serving.) */
   get isServing(): boolean {
     const executing = this.#executing
-    return executing.length === 0 || executing.some((instance) => instance.state === 'READY')
+    return executing.length === 0 || executing.some((instance) => instance.isServing)
   }
 
   get #executing(): readonly ModelInstance[] { return this.#instances.filter((instance) => !instance.isPassive) }

@@ -1,0 +1,116 @@
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ModelConfig } from '../../contract/model-config.ts'
+import type { InferenceServer } from '../../inference-server.ts'
+import { modelConfigToJson, printModelConfigJson, readModelConfigJson } from '../../model-config/json-config.ts'
+import { ServerError } from '../../server-error.ts'
+import type { Backend, BackendInstanceContext, BackendModelContext } from '../backend.ts'
+import { PythonInstance } from './python-instance.ts'
+import { PythonMetrics } from './python-metrics.ts'
+import { interpreterOf, readPythonSettings, refuseUnsupportedParameters } from './python-settings.ts'
+import { notHealthy, StubConnection } from './stub-connection.ts'
+
+const KIND_NAMES = { KIND_CPU: 'CPU', KIND_GPU: 'GPU', KIND_MODEL: 'MODEL' } as const
+
+/**
+ * Models written in Python (`model.py` with a class `TritonPythonModel`), as for Triton's backend of the same name: a process per instance
+ * (docs/adr/0008), and the module `triton_python_backend_utils` in it.
+ */
+export function createPythonBackend(): Backend {
+  const metrics = new PythonMetrics()
+  let attached: InferenceServer | null = null
+  const server = (): InferenceServer => {
+    if (attached === null) throw new ServerError('UNAVAILABLE', 'the server is starting')
+    return attached
+  }
+  return {
+    name: 'python',
+    createsInstancesInParallel: true,
+    attach(given) { attached = given },
+    metricsText: () => metrics.text(),
+    async initializeModel(context) {
+      const settings = readPythonSettings(context.backendConfig)
+      refuseUnsupportedParameters(context.config)
+      const interpreter = interpreterOf(context.config, settings)
+      const filename = await requireModelFile(context)
+      const place = { model_directory: context.modelDirectory, version_directory: context.versionDirectory, filename }
+      const completed = context.autoComplete ? await complete(context, { ...place, interpreter }) : context.config
+      return {
+        config: completed,
+        answersLater: true,
+        initializeInstance: (instance) => PythonInstance.create({
+          config: completed, settings, interpreter, server, metrics, log: context.log,
+          logFields: { model: context.modelName, version: String(context.modelVersion), instance: instance.name },
+          start: {
+            op: 'initialize', name: instance.name, ...place, config: {},
+            is_decoupled: completed.model_transaction_policy?.decoupled === true, args: argumentsOf(context, completed, instance),
+          },
+        }),
+        async finalize() {},
+      }
+    },
+  }
+}
+
+/** What `initialize` of the model gets: Triton's names, and strings all of them. */
+function argumentsOf(context: BackendModelContext, config: ModelConfig, { name, kind, deviceId }: BackendInstanceContext): Record<string, string> {
+  return {
+    model_config: printModelConfigJson(config),
+    model_instance_kind: KIND_NAMES[kind],
+    model_instance_name: name,
+    model_instance_device_id: String(deviceId),
+    model_repository: context.modelDirectory,
+    model_version: String(context.modelVersion),
+    model_name: context.modelName,
+  }
+}
+
+/** @returns the name of the model's file. @throws ServerError INVALID_ARG, NOT_FOUND */
+async function requireModelFile({ config, modelName, versionDirectory }: BackendModelContext): Promise<string> {
+  const filename = config.default_model_filename === '' ? 'model.py' : config.default_model_filename
+  if (!/^[^/]+\.py$/.test(filename)) {
+    throw new ServerError('INVALID_ARG', `default_model_filename '${filename}' of model '${modelName}' must be the name of a file in the version directory that ends in .py`)
+  }
+  const path = join(versionDirectory, filename)
+  const info = await stat(path).catch((cause: NodeJS.ErrnoException) => {
+    throw new ServerError('NOT_FOUND', `Python model '${modelName}' has no file '${path}' (${cause.code ?? cause.message}). Put it there, or name another one in default_model_filename`, { cause })
+  })
+  if (!info.isFile()) throw new ServerError('INVALID_ARG', `'${path}' of Python model '${modelName}' is not a file`)
+  return filename
+}
+
+/**
+ * Asks `auto_complete_config` of the model, in a process that lives no longer.
+ * @throws ServerError INTERNAL with Python's text
+ */
+async function complete(context: BackendModelContext, place: { model_directory: string; version_directory: string; filename: string; interpreter: string }): Promise<ModelConfig> {
+  const { config, modelName, log } = context
+  const { interpreter, ...directories } = place
+  const { promise, resolve, reject } = Promise.withResolvers<Readonly<Record<string, unknown>> | null>()
+  const connection = await StubConnection.open({
+    settings: readPythonSettings(context.backendConfig), interpreter, log, logFields: { model: modelName, version: String(context.modelVersion) },
+    start: { op: 'auto_complete', name: modelName, ...directories, is_decoupled: false, args: {}, config: modelConfigToJson(config) },
+    onMessage: (message) => {
+      if (message.op === 'completed') resolve(message.config)
+      else if (message.op === 'failed') reject(new ServerError('INTERNAL', message.error))
+      else if ('call' in message) connection.send({ op: 'answer', call: message.call, error: 'auto_complete_config cannot ask the server anything' })
+    },
+    onExit: (end) => { reject(new ServerError('INTERNAL', notHealthy(modelName, end))) },
+  })
+  try {
+    const completed = await promise
+    return completed === null ? config : withCompletion(config, readModelConfigJson(JSON.stringify(completed)))
+  } finally {
+    await connection.closeWithin(1000)
+  }
+}
+
+/** What a model may say about its config; all else stays as it was written. */
+function withCompletion(config: ModelConfig, completed: ModelConfig): ModelConfig {
+  const { max_batch_size, input, output, dynamic_batching: batching, model_transaction_policy: policy } = completed
+  return {
+    ...config, max_batch_size, input, output,
+    ...(config.dynamic_batching !== undefined || batching === undefined ? {} : { dynamic_batching: batching }),
+    ...(policy === undefined ? {} : { model_transaction_policy: policy }),
+  }
+}

@@ -1,0 +1,66 @@
+import type { ModelConfig } from '../../contract/model-config.ts'
+import { ServerError } from '../../server-error.ts'
+import { DEFAULT_REGION_PREFIX } from './shared-region.ts'
+
+/** `--backend-config=python,<key>=<value>`. */
+export interface PythonSettings {
+  /** Bytes of each of the two regions of an instance at its start, and the steps in which they grow. */
+  readonly regionByteSize: number
+  readonly regionGrowthByteSize: number
+  readonly regionPrefix: string
+  /** How long a process may take to start, or to answer while it runs. */
+  readonly stubTimeoutSeconds: number
+  /** Path or name. */
+  readonly interpreter: string
+}
+
+const MEBIBYTE = 1024 * 1024
+const PREFIX_PATTERN = /^[\w.-]{1,200}$/
+
+/** The parameter of a model that chooses its interpreter. */
+export const INTERPRETER_PARAMETER = 'PYTHON_INTERPRETER'
+
+/** @throws ServerError INVALID_ARG that names the flag */
+export function readPythonSettings(backendConfig: Readonly<Record<string, string>>): PythonSettings {
+  const bytes = (key: string, least: number, tooSmall: string): number => {
+    const text = backendConfig[key]
+    if (text === undefined) return MEBIBYTE
+    const value = Number(text)
+    if (!Number.isSafeInteger(value) || value < 0) throw new ServerError('INVALID_ARG', `--backend-config=python,${key} must be a whole number of bytes, got '${text}'`)
+    if (value < least) throw new ServerError('INVALID_ARG', tooSmall)
+    return value
+  }
+  const timeout = backendConfig['stub-timeout-seconds'] ?? '30'
+  if (!/^\d{1,6}$/.test(timeout) || Number(timeout) === 0) {
+    throw new ServerError('INVALID_ARG', `--backend-config=python,stub-timeout-seconds must be a whole number of seconds from 1 on, got '${timeout}'`)
+  }
+  const regionPrefix = backendConfig['shm-region-prefix-name'] ?? DEFAULT_REGION_PREFIX
+  if (!PREFIX_PATTERN.test(regionPrefix)) {
+    throw new ServerError('INVALID_ARG', `--backend-config=python,shm-region-prefix-name must be letters, digits, '_', '-' and '.', got '${regionPrefix}'`)
+  }
+  return {
+    // Triton's text, whose number is not the limit.
+    regionByteSize: bytes('shm-default-byte-size', MEBIBYTE, "shm-default-byte-size can't be smaller than 4 MiBs"),
+    regionGrowthByteSize: bytes('shm-growth-byte-size', 1, "shm-growth-byte-size can't be smaller than 1 byte"),
+    regionPrefix,
+    stubTimeoutSeconds: Number(timeout),
+    interpreter: backendConfig['interpreter'] ?? 'python3',
+  }
+}
+
+/** The interpreter of a model: that of its config, else of the server. */
+export function interpreterOf(config: ModelConfig, settings: PythonSettings): string {
+  const chosen = config.parameters[INTERPRETER_PARAMETER]?.string_value ?? ''
+  return chosen === '' ? settings.interpreter : chosen
+}
+
+/** @throws ServerError INVALID_ARG for what Triton knows and this server cannot do yet */
+export function refuseUnsupportedParameters(config: ModelConfig): void {
+  const environment = config.parameters['EXECUTION_ENV_PATH']?.string_value ?? ''
+  if (environment !== '') {
+    throw new ServerError('INVALID_ARG', `model '${config.name}' has the parameter EXECUTION_ENV_PATH, and this server cannot unpack environments yet. `
+      + `Unpack it and name its bin/python in the parameter ${INTERPRETER_PARAMETER}`)
+  }
+  const force = config.parameters['FORCE_CPU_ONLY_INPUT_TENSORS']?.string_value ?? 'yes'
+  if (force !== 'yes' && force !== 'no') throw new ServerError('INVALID_ARG', `Incorrect value for FORCE_CPU_ONLY_INPUT_TENSORS: ${force}'`)
+}

@@ -1,0 +1,185 @@
+import { closeSync } from 'node:fs'
+import type { Tensor } from '../../contract/inference.ts'
+import type { Logger } from '../../logger.ts'
+import { ServerError } from '../../server-error.ts'
+import type { PythonSettings } from './python-settings.ts'
+import { openUnnamedFile, readRegion, SharedRegion } from './shared-region.ts'
+import type { CallMemory } from './stub-calls.ts'
+import type { FromStub, ServerTensor, StubStart, StubTensor, ToStub } from './stub-messages.ts'
+import { StubProcess, type StubEnd } from './stub-process.ts'
+
+export interface StubConnectionOptions {
+  readonly settings: PythonSettings
+  readonly interpreter: string
+  readonly start: Omit<StubStart, 'memory_size' | 'memory_growth'>
+  readonly log: Logger
+  readonly logFields: Readonly<Record<string, string>>
+  /** What the stub says after it started, lines of its log and freed memory apart. */
+  readonly onMessage: (message: FromStub) => void
+  /** The process is over after it had started. */
+  readonly onExit: (end: StubEnd) => void
+}
+
+/** A stub that runs, with the memory that it shares with this process. */
+export class StubConnection implements CallMemory {
+  readonly #options: StubConnectionOptions
+  readonly #serverRegion: SharedRegion
+  readonly #stubMemory: number
+  #process: StubProcess | null = null
+  #isClosed = false
+
+  /**
+   * Starts the process and says what it is to do; resolves when it begins with that.
+   * @throws ServerError UNAVAILABLE without an interpreter or memory; INTERNAL where the process ended, or took longer than `stub-timeout-seconds`
+   */
+  static async open(options: StubConnectionOptions): Promise<StubConnection> {
+    const connection = new StubConnection(options)
+    try {
+      await connection.#start()
+      return connection
+    } catch (error) {
+      await connection.close()
+      throw error
+    }
+  }
+
+  private constructor(options: StubConnectionOptions) {
+    this.#options = options
+    const { regionByteSize, regionGrowthByteSize, regionPrefix } = options.settings
+    this.#serverRegion = new SharedRegion({ byteSize: regionByteSize, growthByteSize: regionGrowthByteSize, prefix: regionPrefix })
+    try {
+      this.#stubMemory = openUnnamedFile({ prefix: regionPrefix })
+    } catch (error) {
+      this.#serverRegion.close()
+      throw error
+    }
+  }
+
+  get processId(): number { return this.#process?.processId ?? 0 }
+  /** Blocks that are in use on this side: for tests. */
+  get usedBlocks(): number { return this.#serverRegion.usedBlocks }
+
+  async #start(): Promise<void> {
+    const { settings, interpreter, start, log, logFields, onMessage, onExit } = this.#options
+    const { promise: started, resolve, reject } = Promise.withResolvers<void>()
+    let hasStarted = false
+    const stub = await StubProcess.start({
+      interpreter, serverMemory: this.#serverRegion.descriptor, ownMemory: this.#stubMemory, log, logFields,
+      onMessage: (message) => {
+        for (const offset of message.free ?? []) this.#serverRegion.release(offset)
+        if (message.op === 'started') {
+          hasStarted = true
+          log.verbose(1, 'a Python model instance starts', { ...logFields, python: message.python, numpy: message.numpy, processId: stub.processId })
+          resolve()
+        } else if (message.op === 'log') {
+          this.#writeLog(message)
+        } else {
+          onMessage(message)
+        }
+      },
+      onExit: (end) => {
+        if (hasStarted) onExit(end)
+        else reject(new ServerError('INTERNAL', notHealthy(start.name, end)))
+      },
+    })
+    this.#process = stub
+    stub.send({ ...start, memory_size: settings.regionByteSize, memory_growth: settings.regionGrowthByteSize })
+    const timer = setTimeout(() => {
+      reject(new ServerError('INTERNAL', `Stub process '${start.name}' is not healthy. It did not start within ${settings.stubTimeoutSeconds} seconds. Is ${interpreter} a Python interpreter? `
+        + 'A slow machine may need more with --backend-config=python,stub-timeout-seconds=N'))
+    }, settings.stubTimeoutSeconds * 1000)
+    try {
+      await started
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  send(message: ToStub): void { this.#process?.send(message) }
+
+  take(tensors: readonly StubTensor[]): Tensor[] {
+    try {
+      return tensors.map(([name, datatype, shape, region, offset, byteLength]) => (
+        { name, datatype, shape, data: readRegion(region === 0 ? this.#serverRegion.descriptor : this.#stubMemory, offset, byteLength) }
+      ))
+    } finally {
+      this.discard(tensors)
+    }
+  }
+
+  /** Tensors of the stub that nobody reads. */
+  discard(tensors: readonly StubTensor[]): void {
+    this.#process?.freeLater(tensors.filter(([, , , region, , byteLength]) => region === 1 && byteLength > 0).map(([, , , , offset]) => offset))
+  }
+
+  takeBytes(offset: number, byteLength: number): Uint8Array {
+    const bytes = readRegion(this.#stubMemory, offset, byteLength)
+    if (byteLength > 0) this.#process?.freeLater([offset])
+    return bytes
+  }
+
+  put(tensors: readonly Tensor[]): ServerTensor[] {
+    // A block each: the stub frees them one by one.
+    const described: ServerTensor[] = []
+    try {
+      for (const { name, datatype, shape, data } of tensors) described.push([name, datatype, shape, data.byteLength === 0 ? 0 : this.#serverRegion.write([data])[0] ?? 0, data.byteLength])
+      return described
+    } catch (error) {
+      for (const [, , , offset, byteLength] of described) if (byteLength > 0) this.#serverRegion.release(offset)
+      throw error
+    }
+  }
+
+  /** Writes the inputs of a request as one block. @throws ServerError UNAVAILABLE where memory is exhausted */
+  putTogether(tensors: readonly Tensor[]): { readonly described: ServerTensor[]; readonly block: number } {
+    const offsets = this.#serverRegion.write(tensors.map(({ data }) => data))
+    return {
+      described: tensors.map(({ name, datatype, shape, data }, index) => [name, datatype, shape, offsets[index] ?? 0, data.byteLength]),
+      block: offsets[0] ?? 0,
+    }
+  }
+
+  release(block: number): void { this.#serverRegion.release(block) }
+
+  /** Freed memory of the stub goes back now, without waiting for a message to take it along. */
+  freeNow(): void { this.#process?.freeNow() }
+
+  dumpStacks(): void { this.#process?.dumpStacks() }
+
+  kill(): void { this.#process?.kill() }
+
+  /** Ends the process where it still runs, and frees the memory. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#process?.kill()
+    await this.#process?.exited
+    this.#serverRegion.close()
+    closeSync(this.#stubMemory)
+  }
+
+  /** The process ends by itself; after a while it is ended. */
+  async closeWithin(milliseconds: number): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    const tooLong = new Promise<void>((resolve) => { timer = setTimeout(resolve, milliseconds) })
+    await Promise.race([this.#process?.exited ?? Promise.resolve(), tooLong])
+    clearTimeout(timer)
+    await this.close()
+  }
+
+  #writeLog({ level, message, file, line }: Extract<FromStub, { op: 'log' }>): void {
+    const { log, logFields } = this.#options
+    const fields = { ...logFields, file, line }
+    switch (level) {
+      case 'INFO': log.info(message, fields); return
+      case 'WARNING': log.warning(message, fields); return
+      case 'ERROR': log.error(message, fields); return
+      case 'VERBOSE': log.verbose(1, message, fields); return
+    }
+  }
+}
+
+/** Triton's sentence, then how the process ended and what it said last. */
+export function notHealthy(name: string, { how, lastLines }: StubEnd): string {
+  return `Stub process '${name}' is not healthy. ${how[0]?.toUpperCase() ?? ''}${how.slice(1)}.${lastLines === '' ? '' : ` Its last lines:\n${lastLines}`}`
+}

@@ -1,0 +1,390 @@
+import asyncio
+import enum
+import json
+
+from .errors import TritonError, TritonModelException
+from .session import current
+from .tensor import Tensor
+
+TRITONSERVER_REQUEST_FLAG_SEQUENCE_START = 1
+TRITONSERVER_REQUEST_FLAG_SEQUENCE_END = 2
+TRITONSERVER_RESPONSE_COMPLETE_FINAL = 1
+TRITONSERVER_REQUEST_RELEASE_ALL = 1
+TRITONSERVER_REQUEST_RELEASE_RESCHEDULE = 2
+
+
+class MemoryType(enum.IntEnum):
+    TRITONSERVER_MEMORY_GPU = 0
+    TRITONSERVER_MEMORY_CPU = 1
+
+
+TRITONSERVER_MEMORY_GPU = MemoryType.TRITONSERVER_MEMORY_GPU
+TRITONSERVER_MEMORY_CPU = MemoryType.TRITONSERVER_MEMORY_CPU
+
+
+class PreferredMemory:
+    """Where the model would like outputs of its own requests to lie. This server has memory of the CPU only."""
+
+    def __init__(self, preferred_memory_type, preferred_device_id=0):
+        self.preferred_memory_type = MemoryType(preferred_memory_type)
+        self.preferred_device_id = preferred_device_id
+
+
+class InferenceTrace:
+    def __init__(self, context=None):
+        self._context = context
+
+    def get_context(self):
+        """The OpenTelemetry context of the request as JSON, or None."""
+        return self._context
+
+
+def _check_parameters(parameters):
+    """Returns the parameters as JSON. Raises TritonModelException where they have a type that Triton does not have."""
+    if parameters is None:
+        return "{}"
+    if not isinstance(parameters, dict):
+        raise TypeError("parameters must be a dict, not %s" % type(parameters))
+    for key, value in parameters.items():
+        if not isinstance(key, str):
+            raise TritonModelException("Expect parameters keys to have type str, found type %s" % type(key))
+        if not isinstance(value, (bool, int, str)):
+            raise TritonModelException("Expect parameters values to have type bool/int/str, found type %s" % type(value))
+    return json.dumps(parameters)
+
+
+def _check_tensors(tensors, text):
+    for tensor in tensors:
+        if tensor is None:
+            raise TritonModelException(text)
+        if not isinstance(tensor, Tensor):
+            raise TypeError("expected a Tensor, found %s" % type(tensor))
+    return list(tensors)
+
+
+class InferenceResponse:
+    """Outputs, or an error, in which case the outputs do not count."""
+
+    def __init__(self, output_tensors=(), error=None, parameters=None):
+        self._outputs = _check_tensors(output_tensors, "Output tensor for inference response should not be empty.")
+        if error is not None and not isinstance(error, TritonError):
+            raise TypeError("InferenceResponse takes the error as TritonError, not %s" % type(error))
+        self._error = error
+        self._parameters = _check_parameters(parameters)
+
+    @classmethod
+    def _of_message(cls, session, message):
+        response = cls.__new__(cls)
+        error = message.get("failure")
+        response._outputs = session.tensors_of(message.get("outputs", ()), is_released_by_us=True)
+        response._error = None if error is None else TritonError(error[1], error[0])
+        response._parameters = message.get("parameters", "{}")
+        return response
+
+    def _described(self, session, wanted=None):
+        if self._error is not None:
+            return {"failure": [self._error.code(), self._error.message()]}
+        outputs = self._outputs if wanted is None else [tensor for tensor in self._outputs if tensor._name in wanted]
+        described = {"outputs": session.describe(outputs)}
+        if self._parameters != "{}":
+            described["parameters"] = _for_server(self._parameters)
+        return described
+
+    def output_tensors(self):
+        return self._outputs
+
+    def has_error(self):
+        return self._error is not None
+
+    def error(self):
+        return self._error
+
+    def parameters(self):
+        """JSON."""
+        return self._parameters
+
+
+def _for_server(parameters):
+    """Each parameter with its kind and its value as text: JavaScript has no 64-bit integers in JSON."""
+    described = []
+    for key, value in json.loads(parameters).items():
+        if isinstance(value, bool):
+            described.append([key, "bool", "true" if value else "false"])
+        elif isinstance(value, int):
+            described.append([key, "int", str(value)])
+        elif isinstance(value, float):
+            described.append([key, "double", repr(value)])
+        else:
+            described.append([key, "string", value])
+    return described
+
+
+class _Reply:
+    """What the server is still told about a request. Shared by the request and its sender; when both are gone without a last answer, the server hears that."""
+
+    __slots__ = ("session", "number", "is_decoupled", "wanted", "is_cancelled", "is_closed", "is_answered", "has_sender", "__weakref__")
+
+    def __init__(self, session, number, is_decoupled, wanted):
+        self.session = session
+        self.number = number
+        self.is_decoupled = is_decoupled
+        self.wanted = wanted
+        self.is_cancelled = False
+        # No further answer is possible.
+        self.is_closed = False
+        # The one answer of a model that is not decoupled was given.
+        self.is_answered = False
+        self.has_sender = False
+
+    def __del__(self):
+        if not self.is_closed and not (self.is_answered and not self.is_decoupled):
+            self.session.leave({"op": "dropped", "request": self.number})
+
+
+class InferenceResponseSender:
+    """Answers one request, from any thread, also after `execute` is over."""
+
+    def __init__(self, reply):
+        self._reply = reply
+
+    def send(self, response=None, flags=0):
+        reply = self._reply
+        if flags not in (0, TRITONSERVER_RESPONSE_COMPLETE_FINAL):
+            raise TritonModelException("Unable to send response. Unsupported flag provided.")
+        if reply.is_closed:
+            raise TritonModelException("Unable to send response. Response sender has been closed.")
+        if response is None and flags == 0:
+            raise TritonModelException("Inference Response object must be provided when the response flags is set to zero.")
+        if response is not None and not isinstance(response, InferenceResponse):
+            raise TypeError("InferenceResponseSender.send takes an InferenceResponse, not %s" % type(response))
+        if not reply.is_decoupled:
+            if response is not None and reply.is_answered:
+                raise TritonModelException("Unable to send response. Non-decoupled model cannot send more than one response.")
+            if response is None and not reply.is_answered:
+                raise TritonModelException("Unable to send response. Non-decoupled model cannot send complete final before sending a response.")
+        message = {"op": "send", "request": reply.number, "final": flags == TRITONSERVER_RESPONSE_COMPLETE_FINAL}
+        if response is not None:
+            message["response"] = response._described(reply.session, reply.wanted)
+        reply.session.send(message)
+        reply.is_answered = reply.is_answered or response is not None
+        if flags == TRITONSERVER_RESPONSE_COMPLETE_FINAL:
+            reply.is_closed = True
+
+    def is_cancelled(self):
+        return self._reply.is_cancelled
+
+
+class ResponseIterator:
+    """The responses of a decoupled model to a request of this one. The last one may have no outputs."""
+
+    def __init__(self, session, answers, call):
+        self._session = session
+        self._answers = answers
+        self._call = call
+        self._received = []
+        self._is_over = False
+
+    def __iter__(self):
+        # Those that came already first: an iterator may be gone through again.
+        position = 0
+        while True:
+            if position < len(self._received):
+                yield self._received[position]
+                position += 1
+            elif self._is_over:
+                return
+            else:
+                self._take(self._answers.get())
+
+    def cancel(self):
+        """The rest is not wanted any more. What was under way may still come, then an error CANCELLED."""
+        if not self._is_over:
+            self._session.send({"op": "cancel_infer", "cancelled": self._call})
+
+    def _take(self, message):
+        self._is_over = message["final"]
+        self._received.append(InferenceResponse._of_message(self._session, message))
+
+
+class InferenceRequest:
+    """A request to this model, or one that this model makes to another."""
+
+    def __init__(
+        self,
+        request_id="",
+        correlation_id=0,
+        inputs=(),
+        requested_output_names=(),
+        model_name="",
+        model_version=-1,
+        flags=0,
+        timeout=0,
+        preferred_memory=None,
+        trace=None,
+        parameters=None,
+    ):
+        if not isinstance(correlation_id, (int, str)):
+            raise TritonModelException("Correlation ID must be integer or string")
+        if preferred_memory is not None and not isinstance(preferred_memory, PreferredMemory):
+            raise TypeError("preferred_memory must be a PreferredMemory, not %s" % type(preferred_memory))
+        if isinstance(requested_output_names, str):
+            raise TypeError("requested_output_names must be a list of str, not a str")
+        self._request_id = request_id
+        self._correlation_id = correlation_id
+        self._inputs = _check_tensors(inputs, "Input tensor for request with id '%s' and model name '%s' should not be empty." % (request_id, model_name))
+        self._requested_output_names = set(requested_output_names)
+        self._model_name = model_name
+        self._model_version = model_version
+        self._flags = flags
+        self._timeout = timeout
+        self._preferred_memory = preferred_memory
+        self._trace = InferenceTrace() if trace is None else trace
+        self._parameters = _check_parameters(parameters)
+        self._release_flags = TRITONSERVER_REQUEST_RELEASE_ALL
+        self._reply = None
+
+    @classmethod
+    def _of_message(cls, session, message, is_decoupled):
+        request = cls.__new__(cls)
+        correlation_id = message["correlation"]
+        request._request_id = message["id"]
+        request._correlation_id = int(correlation_id[1]) if correlation_id[0] == "int" else correlation_id[1]
+        request._inputs = session.tensors_of(message["inputs"])
+        request._requested_output_names = set(message["outputs"])
+        request._model_name = session.name
+        request._model_version = -1
+        request._flags = message["flags"]
+        request._timeout = message["timeout"]
+        request._preferred_memory = None
+        request._trace = InferenceTrace(message.get("trace"))
+        request._parameters = message["parameters"]
+        request._release_flags = TRITONSERVER_REQUEST_RELEASE_ALL
+        request._reply = _Reply(session, message["request"], is_decoupled, request._requested_output_names)
+        session.register(message["request"], request._reply)
+        return request
+
+    def inputs(self):
+        return self._inputs
+
+    def request_id(self):
+        return self._request_id
+
+    def correlation_id(self):
+        return self._correlation_id
+
+    def flags(self):
+        return self._flags
+
+    def set_flags(self, flags):
+        self._flags = flags
+
+    def timeout(self):
+        """Microseconds; 0: none."""
+        return self._timeout
+
+    def parameters(self):
+        """JSON."""
+        return self._parameters
+
+    def trace(self):
+        return self._trace
+
+    def preferred_memory(self):
+        return self._preferred_memory
+
+    def requested_output_names(self):
+        return set(self._requested_output_names)
+
+    def is_cancelled(self):
+        return self._received_reply("is_cancelled").is_cancelled
+
+    def set_release_flags(self, flags):
+        if flags not in (TRITONSERVER_REQUEST_RELEASE_ALL, TRITONSERVER_REQUEST_RELEASE_RESCHEDULE):
+            raise TritonModelException("Unsupported release flags %r: expected TRITONSERVER_REQUEST_RELEASE_ALL or TRITONSERVER_REQUEST_RELEASE_RESCHEDULE." % (flags,))
+        self._release_flags = flags
+
+    def get_response_sender(self):
+        reply = self._received_reply("get_response_sender")
+        reply.has_sender = True
+        return InferenceResponseSender(reply)
+
+    def exec(self, decoupled=False):
+        """Runs the request and waits for the response, or with `decoupled` returns an iterator of responses."""
+        session = self._inferring_session()
+        message = self._described(session, decoupled)
+        answers = session.call_for_answers(message)
+        if decoupled:
+            return ResponseIterator(session, answers, message["call"])
+        return InferenceResponse._of_message(session, answers.get())
+
+    def async_exec(self, decoupled=False):
+        """As `exec`, for `await`: of a decoupled request once its first response is there."""
+        session = self._inferring_session()
+        loop = asyncio.get_running_loop()
+        future = loop.create_future()
+        if decoupled:
+            return self._async_iterator(session, loop, future)
+        session.call_for_answers(
+            self._described(session, decoupled),
+            lambda answer: _call_in(loop, _resolve, future, InferenceResponse._of_message(session, answer)),
+        )
+        return future
+
+    def _async_iterator(self, session, loop, future):
+        import queue
+
+        answers = queue.SimpleQueue()
+        message = self._described(session, True)
+
+        def take(answer):
+            answers.put(answer)
+            _call_in(loop, _resolve, future, None)
+
+        session.call_for_answers(message, take)
+
+        async def wait():
+            await future
+            return ResponseIterator(session, answers, message["call"])
+
+        return asyncio.ensure_future(wait())
+
+    def _received_reply(self, function):
+        if self._reply is None:
+            raise TritonModelException("%s is for requests that the model received, and this is one that it made itself." % function)
+        return self._reply
+
+    @staticmethod
+    def _inferring_session():
+        session = current()
+        if not session.may_infer:
+            raise TritonModelException("BLS is only supported during the 'execute' function.")
+        return session
+
+    def _described(self, session, is_decoupled):
+        message = {
+            "op": "infer",
+            "model": self._model_name,
+            "version": int(self._model_version),
+            "id": self._request_id,
+            "correlation": ["string", self._correlation_id] if isinstance(self._correlation_id, str) else ["int", str(self._correlation_id)],
+            "flags": self._flags,
+            "timeout": int(self._timeout),
+            "outputs": list(self._requested_output_names),
+            "parameters": _for_server(self._parameters),
+            "decoupled": bool(is_decoupled),
+        }
+        message["inputs"] = session.describe(self._inputs)
+        return message
+
+
+def _call_in(loop, function, *arguments):
+    try:
+        loop.call_soon_threadsafe(function, *arguments)
+    except RuntimeError:
+        # The loop is closed: nobody waits any more.
+        pass
+
+
+def _resolve(future, value):
+    if not future.done():
+        future.set_result(value)

@@ -1,0 +1,213 @@
+"""What this process has of its server: the socket, the memory, and calls that wait for an answer."""
+
+import collections
+import itertools
+import json
+import os
+import queue
+import signal
+import socket
+import struct
+import threading
+import weakref
+
+import numpy as np
+
+from .errors import TritonModelException
+from .region import OwnRegion, ServerRegion
+from .tensor import Tensor
+
+SOCKET_DESCRIPTOR = 3
+SERVER_MEMORY_DESCRIPTOR = 4
+OWN_MEMORY_DESCRIPTOR = 5
+
+_LENGTH = struct.Struct("<I")
+
+
+class Session:
+    """One process, one session: `current` below."""
+
+    def __init__(self):
+        for descriptor in (SOCKET_DESCRIPTOR, SERVER_MEMORY_DESCRIPTOR, OWN_MEMORY_DESCRIPTOR):
+            os.set_inheritable(descriptor, False)
+        self.name = ""
+        self.version_directory = ""
+        # Requests of the model itself are answered while it executes only.
+        self.may_infer = False
+        # Messages for the main thread.
+        self.inbox = queue.SimpleQueue()
+        # Requests under way, by number: what a cancellation is told to. One may come before the main thread has made the request.
+        self._requests = weakref.WeakValueDictionary()
+        self._announced = set()
+        self._cancelled = set()
+        self._requests_lock = threading.Lock()
+        self._socket = socket.socket(fileno=SOCKET_DESCRIPTOR)
+        self._send_lock = threading.Lock()
+        self._server_memory = ServerRegion(SERVER_MEMORY_DESCRIPTOR)
+        self._own_memory = None
+        self._calls = {}
+        self._numbers = itertools.count(1)
+        # Filled by finalizers, which run anywhere and so must not wait for a lock; goes out with the next message.
+        self._released = collections.deque()
+        self._left = collections.deque()
+
+    def open(self, name, version_directory, memory_size, memory_growth):
+        self.name = name
+        self.version_directory = version_directory
+        self._own_memory = OwnRegion(OWN_MEMORY_DESCRIPTOR, memory_size, memory_growth)
+
+    def start_reading(self):
+        threading.Thread(target=self._read, name="server-messages", daemon=True).start()
+
+    # Messages
+
+    def send(self, message):
+        released = []
+        while self._released:
+            released.append(self._released.popleft())
+        if released:
+            message["free"] = released
+        data = json.dumps(message, separators=(",", ":")).encode("ascii")
+        with self._send_lock:
+            self._socket.sendall(_LENGTH.pack(len(data)) + data)
+
+    def call(self, message):
+        """Sends a question and waits for its answer. Raises TritonModelException with the server's text."""
+        answer = self.call_for_answers(message).get()
+        if "error" in answer:
+            raise TritonModelException(answer["error"])
+        return answer.get("value")
+
+    def call_for_answers(self, message, listener=None):
+        """Sends a question that may be answered several times: a queue of messages, or each one given to `listener` (on the reading thread)."""
+        number = next(self._numbers)
+        answers = None if listener is not None else queue.SimpleQueue()
+        self._calls[number] = listener if listener is not None else answers.put
+        message["call"] = number
+        self.send(message)
+        return answers
+
+    def leave(self, message):
+        """For finalizers: goes out within a second."""
+        self._left.append(message)
+
+    def receive(self):
+        """The next message, read on this thread; None: the server is gone."""
+        head = self._receive_exactly(_LENGTH.size)
+        if head is None:
+            return None
+        body = self._receive_exactly(_LENGTH.unpack(head)[0])
+        return None if body is None else json.loads(body)
+
+    def _receive_exactly(self, length):
+        chunk = self._socket.recv(length)
+        if len(chunk) == length:
+            return chunk
+        parts = []
+        while chunk:
+            parts.append(chunk)
+            length -= len(chunk)
+            if length == 0:
+                return b"".join(parts)
+            chunk = self._socket.recv(min(length, 1 << 20))
+        return None
+
+    def _read(self):
+        try:
+            while True:
+                message = self.receive()
+                if message is None:
+                    break
+                self._take(message)
+        except OSError:
+            pass
+        end_process_group()
+
+    def _take(self, message):
+        freed = message.get("free")
+        if freed:
+            self._own_memory.release(freed)
+        operation = message["op"]
+        if operation == "answer":
+            number = message["call"]
+            take = self._calls.get(number)
+            if message.get("final", True):
+                self._calls.pop(number, None)
+            if take is not None:
+                take(message)
+        elif operation == "ping":
+            while self._left:
+                self.send(self._left.popleft())
+            self.send({"op": "pong"})
+        elif operation == "cancel":
+            self._cancel(message["request"])
+        elif operation != "free":
+            if operation == "execute":
+                with self._requests_lock:
+                    self._announced.update(request["request"] for request in message["requests"])
+            self.inbox.put(message)
+
+    def _cancel(self, number):
+        with self._requests_lock:
+            reply = self._requests.get(number)
+            if reply is not None:
+                reply.is_cancelled = True
+            elif number in self._announced:
+                self._cancelled.add(number)
+
+    def register(self, number, reply):
+        """A request that cancellations are told to from now on, as long as it is there."""
+        with self._requests_lock:
+            self._requests[number] = reply
+            self._announced.discard(number)
+            if number in self._cancelled:
+                self._cancelled.discard(number)
+                reply.is_cancelled = True
+
+    # Tensors
+
+    def tensors_of(self, described, is_released_by_us=False):
+        """The tensors of a message; where they stay ours, the server hears when they are not used any more."""
+        released = self._released.append if is_released_by_us else None
+        return [Tensor._of_memory(name, datatype, shape, self._server_memory.block(offset, length, released)) for name, datatype, shape, offset, length in described]
+
+    def describe(self, tensors):
+        """Puts tensors where the server finds them. Those that are views of its own memory stay where they are."""
+        described = []
+        try:
+            for tensor in tensors:
+                memory = tensor._memory()
+                offset = self._server_memory.offset_of(memory.__array_interface__["data"][0], memory.size) if memory.size > 0 else None
+                described.append([tensor._name, tensor._datatype, tensor._shape, 1 if offset is None else 0, self._own_memory.write(memory) if offset is None else offset, memory.size])
+        except TritonModelException:
+            self._own_memory.release([entry[4] for entry in described if entry[3] == 1 and entry[5] > 0])
+            raise
+        return described
+
+    def put(self, content):
+        """Puts bytes where the server finds them, until it says that it is done: offset and length."""
+        array = np.frombuffer(content, dtype=np.uint8)
+        return [self._own_memory.write(array), array.size]
+
+
+def end_process_group():
+    """The server is gone: nothing of this instance stays behind."""
+    if os.getpgrp() == os.getpid():
+        os.killpg(os.getpgrp(), signal.SIGKILL)
+    os._exit(1)
+
+
+_current = None
+
+
+def open_session():
+    global _current
+    _current = Session()
+    return _current
+
+
+def current():
+    """The session of this process. Raises TritonModelException in a process that the server did not start."""
+    if _current is None:
+        raise TritonModelException("triton_python_backend_utils has no server in this process: only the process that the server started for the model has.")
+    return _current
