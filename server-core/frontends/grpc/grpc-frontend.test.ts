@@ -227,14 +227,6 @@ describe('errors', () => {
     expect(await failure(method, request)).toEqual([code, details])
   })
 
-  it('refuses streams with a text', async () => {
-    const definition = services.inference['ModelStreamInfer']
-    if (definition === undefined) throw new Error('no ModelStreamInfer')
-    const stream = client.makeBidiStreamRequest(definition.path, definition.requestSerialize, definition.responseDeserialize)
-    const error = await new Promise<ServiceError>((resolve) => { stream.on('error', resolve); stream.on('data', () => undefined) })
-    expect([error.code, error.details]).toEqual([status.UNIMPLEMENTED, 'ModelStreamInfer is not served by this version of the server; use ModelInfer.'])
-  })
-
   it('asks restricted protocols for their header', async () => {
     client.close()
     await frontend.stop(0)

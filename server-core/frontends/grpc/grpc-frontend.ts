@@ -1,58 +1,90 @@
-/** The gRPC front end (port 8001): GRPCInferenceService and grpc.health.v1.Health over HTTP/2 without TLS (protocol section 9). */
-import { type handleUnaryCall, logVerbosity, type Metadata, Server, ServerCredentials, type ServerDuplexStream, setLogVerbosity, status } from '@grpc/grpc-js'
-import { ERROR_KINDS } from '../../contract/errors.ts'
+/** The gRPC front end (port 8001): GRPCInferenceService and grpc.health.v1.Health (protocol section 9). */
 import type { Logger } from '../../logger.ts'
-import { ServerError, toServerError } from '../../server-error.ts'
-import { type Frontend, type FrontendOptions, listenError, logDraining, timerMilliseconds } from '../frontend.ts'
+import { ServerError } from '../../server-error.ts'
+import type { Frontend, FrontendOptions } from '../frontend.ts'
 import { defaultServices } from '../frontend-services.ts'
 import { type ApiCategory, type RestrictedApi, restrictionsByCategory } from '../restricted-api.ts'
-import { type CallEnvironment, PermissionDeniedError, UNARY_METHODS, type UnaryMethod } from './methods.ts'
-import { loadProtoServices } from './proto-services.ts'
+import { statusOf } from './call-status.ts'
+import { type ForwardedHeaders, forwardedHeaders } from './forwarded-headers.ts'
+import { InferStream } from './infer-stream.ts'
+import { type CallEnvironment, UNARY_METHODS, type UnaryMethod } from './methods.ts'
+import { loadProtoServices, type ServiceMethods } from './proto-services.ts'
+import { type ConnectionOptions, DEFAULT_CONNECTION_OPTIONS } from './transport/connection.ts'
+import type { GrpcCall } from './transport/grpc-call.ts'
+import { type CallHandler, GrpcServer, type TlsOptions } from './transport/grpc-server.ts'
+import { GRPC_STATUS, OK_STATUS } from './transport/grpc-status.ts'
+import { type OutgoingMessage, outgoingMessage } from './transport/message.ts'
+import { type CompressionLevel, encodingForLevel } from './transport/message-compression.ts'
+import { readInferRequestMessage } from './wire/infer-request-reader.ts'
+import { writeInferResponseMessage } from './wire/infer-response-writer.ts'
+import type { WireInferResponse } from './wire/wire-types.ts'
 
 export interface GrpcFrontendOptions extends FrontendOptions {
   /** Where a bundled server has its .proto files; default: beside the source. */
   readonly protoDirectory?: string | undefined
+  readonly connection?: Partial<ConnectionOptions> | undefined
+  /** Default: none, every byte is readable on the way. */
+  readonly tls?: TlsOptions | null | undefined
+  /** `--grpc-infer-response-compression-level`. */
+  readonly responseCompression?: CompressionLevel | undefined
+  /** `--grpc-header-forward-pattern`; null: nothing is forwarded. */
+  readonly headerForwardPattern?: RegExp | null | undefined
+  /** See `GrpcServerOptions`; default one minute. */
+  readonly stallMilliseconds?: number | undefined
 }
 
-/** Both ways, as Triton's (2 GiB - 1). */
-const MAX_MESSAGE_BYTES = 2_147_483_647
 /** Metadata key prefix of `--grpc-restricted-protocol` headers. */
 const RESTRICTED_HEADER_PREFIX = 'triton-grpc-protocol-'
+const STALL_MILLISECONDS = 60_000
 
-const CHANNEL_OPTIONS = {
-  'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
-  'grpc.max_send_message_length': MAX_MESSAGE_BYTES,
-  'grpc.keepalive_time_ms': 7_200_000,
-  'grpc.keepalive_timeout_ms': 20_000,
-}
+/** The standard health service; `service` is ignored. */
+const HEALTH_CHECK: UnaryMethod = { category: 'health', run: (_request, { server }) => ({ status: server.isReady() ? 'SERVING' : 'NOT_SERVING' }) }
 
 /** @throws ServerError UNAVAILABLE that names the port and `--grpc-port` when it cannot be bound. */
 export async function startGrpcFrontend(options: GrpcFrontendOptions): Promise<Frontend> {
-  const { address, log } = options
-  // The library would write to standard error by itself; what matters arrives here as errors.
-  setLogVerbosity(logVerbosity.NONE)
+  const { log } = options
   const services = loadProtoServices(options.protoDirectory)
   const calls = new CallHandlers(options)
-  const grpc = new Server(CHANNEL_OPTIONS)
-  grpc.addService(services.inference, {
-    ...Object.fromEntries(Object.entries(UNARY_METHODS).map(([name, method]) => [name, calls.unary(name, method)])),
-    ModelStreamInfer: refuseStream,
-  })
-  grpc.addService(services.health, { Check: calls.health() })
-  const port = await bind(grpc, address, options.port)
-  log.verbose(1, 'gRPC service started', { address, port })
-  return { address, port, stop: (timeoutSeconds) => shutDown(grpc, timeoutSeconds, log, calls) }
+  const handlers = new Map<string, CallHandler>()
+  const add = (methods: ServiceMethods, name: string, handle: (call: GrpcCall, codec: Codec) => void, isUnary = true) => {
+    const definition = methods[name]
+    if (definition === undefined) throw new ServerError('INTERNAL', `the protocol files have no call ${name}. Reinstall the application.`)
+    const codec: Codec = name === 'ModelInfer' ? INFER_CODEC : {
+      read: (bytes) => definition.requestDeserialize(bytes), write: (reply) => outgoingMessage(definition.responseSerialize(reply as object)),
+    }
+    handlers.set(definition.path, { isUnary, handle: (call) => { handle(call, codec) } })
+  }
+  for (const [name, method] of Object.entries(UNARY_METHODS)) add(services.inference, name, (call, codec) => { calls.unary(call, name, method, codec) })
+  add(services.health, 'Check', (call, codec) => { calls.unary(call, 'Check', HEALTH_CHECK, codec) })
+  add(services.inference, 'ModelStreamInfer', (call) => { calls.stream(call, server) }, false)
+  const server = new GrpcServer({
+    connection: { ...DEFAULT_CONNECTION_OPTIONS, ...options.connection }, tls: options.tls ?? null, stallMilliseconds: options.stallMilliseconds ?? STALL_MILLISECONDS, log,
+  }, handlers)
+  const { address, port } = await server.listen(options.address, options.port, '--grpc-port')
+  log.verbose(1, 'gRPC service started', { address, port, tls: options.tls !== undefined && options.tls !== null })
+  return { address, port, stop: (timeoutSeconds) => server.stop(timeoutSeconds) }
 }
+
+/** How a call's messages are read and written. */
+interface Codec {
+  /** @throws what cannot be read */
+  read(bytes: Buffer): unknown
+  write(reply: unknown): OutgoingMessage
+}
+
+const INFER_CODEC: Codec = { read: readInferRequestMessage, write: (reply) => writeInferResponseMessage(reply as WireInferResponse) }
 
 class CallHandlers {
   readonly #environment: CallEnvironment
   readonly #restrictions: ReadonlyMap<ApiCategory, RestrictedApi>
+  readonly #compression: CompressionLevel
+  readonly #forwardPattern: RegExp | null
   readonly #log: Logger
-  /** Calls that are not answered yet. */
-  callCount = 0
 
   constructor(options: GrpcFrontendOptions) {
     this.#log = options.log
+    this.#compression = options.responseCompression ?? 'none'
+    this.#forwardPattern = options.headerForwardPattern ?? null
     this.#restrictions = restrictionsByCategory(options.restrictedApis ?? [])
     this.#environment = {
       server: options.server,
@@ -61,70 +93,57 @@ class CallHandlers {
     }
   }
 
-  unary(name: string, method: UnaryMethod): handleUnaryCall<unknown, unknown> {
-    return (call, callback) => {
-      const controller = new AbortController()
-      call.once('cancelled', () => { controller.abort() })
-      this.callCount++
-      this.#run(method, call.request, call.metadata, controller.signal).then(
-        (value) => { callback(null, value) },
-        (error: unknown) => { callback(this.#statusOf(name, error)) },
-      ).finally(() => { this.callCount-- })
-    }
-  }
-
-  /** The standard health service; `service` is ignored. */
-  health(): handleUnaryCall<unknown, unknown> {
-    return this.unary('Check', {
-      category: 'health',
-      run: (_request, { server }) => ({ status: server.isReady() ? 'SERVING' : 'NOT_SERVING' }),
+  unary(call: GrpcCall, name: string, method: UnaryMethod, codec: Codec): void {
+    const controller = new AbortController()
+    let hasMessage = false
+    const fail = (error: unknown) => { call.end(statusOf(error, name, this.#log)) }
+    if (name === 'ModelInfer') this.#compressResponses(call)
+    call.start({
+      message: (bytes) => {
+        if (hasMessage) {
+          call.abort({ code: GRPC_STATUS.INTERNAL, details: `${name} takes one request message, and got another` })
+          return
+        }
+        hasMessage = true
+        this.#answer(call, method, codec, bytes, controller.signal).then((reply) => {
+          call.send(codec.write(reply))
+          call.end(OK_STATUS)
+        }).catch(fail)
+      },
+      halfClosed: () => { if (!hasMessage) call.end({ code: GRPC_STATUS.INTERNAL, details: `${name} takes one request message, and got none` }) },
+      cancelled: () => { controller.abort() },
     })
   }
 
-  async #run(method: UnaryMethod, request: unknown, metadata: Metadata, signal: AbortSignal): Promise<unknown> {
-    const restriction = this.#restrictions.get(method.category)
-    if (restriction !== undefined) {
-      const header = RESTRICTED_HEADER_PREFIX + restriction.header.toLowerCase()
-      if (metadata.get(header)[0] !== restriction.value) {
-        throw new ServerError('UNAVAILABLE', `This protocol is restricted, expecting header '${header}'`)
-      }
+  stream(call: GrpcCall, work: GrpcServer): void {
+    let forwarded: ForwardedHeaders
+    try {
+      this.#checkRestriction('inference', call)
+      forwarded = forwardedHeaders(call.headers, this.#forwardPattern)
+    } catch (error) {
+      call.start({ message: () => {}, halfClosed: () => {}, cancelled: () => {} })
+      call.end(statusOf(error, 'ModelStreamInfer', this.#log))
+      return
     }
-    // The service definition decoded the request to the message this method declares.
-    return method.run(request as never, this.#environment, signal)
+    this.#compressResponses(call)
+    call.start(new InferStream({ call, environment: this.#environment, forwarded, work, log: this.#log }))
   }
 
-  #statusOf(name: string, error: unknown): { code: number; details: string } {
-    if (error instanceof PermissionDeniedError) return { code: status.PERMISSION_DENIED, details: error.message }
-    if (!(error instanceof ServerError)) {
-      const cause = error instanceof Error ? (error.stack ?? error.message) : String(error)
-      this.#log.error('unexpected error while answering a call', { call: name, cause })
-    }
-    const { kind, message } = toServerError(error)
-    return { code: ERROR_KINDS[kind].grpcStatus, details: message }
+  async #answer(call: GrpcCall, method: UnaryMethod, codec: Codec, bytes: Buffer, signal: AbortSignal): Promise<unknown> {
+    this.#checkRestriction(method.category, call)
+    const forwarded = forwardedHeaders(call.headers, method.category === 'inference' ? this.#forwardPattern : null)
+    // The codec made the message that this method declares.
+    return method.run(codec.read(bytes) as never, this.#environment, { signal, forwarded })
   }
-}
 
-function refuseStream(call: ServerDuplexStream<unknown, unknown>): void {
-  call.emit('error', { code: status.UNIMPLEMENTED, details: 'ModelStreamInfer is not served by this version of the server; use ModelInfer.' })
-}
+  #checkRestriction(category: ApiCategory, call: GrpcCall): void {
+    const restriction = this.#restrictions.get(category)
+    if (restriction === undefined) return
+    const header = RESTRICTED_HEADER_PREFIX + restriction.header.toLowerCase()
+    if (call.metadata(header) !== restriction.value) throw new ServerError('UNAVAILABLE', `This protocol is restricted, expecting header '${header}'`)
+  }
 
-function bind(grpc: Server, address: string, port: number): Promise<number> {
-  const target = address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
-  return new Promise((resolve, reject) => {
-    grpc.bindAsync(target, ServerCredentials.createInsecure(), (error, bound) => {
-      if (error === null) { resolve(bound); return }
-      const code = /E(ADDRINUSE|ACCES|ADDRNOTAVAIL)/.exec(error.message)?.[0]
-      reject(listenError(Object.assign(error, { port }, code === undefined ? {} : { code }), address, port, '--grpc-port'))
-    })
-  })
-}
-
-/** New calls are refused, calls in flight are waited for, then connections are cut. */
-async function shutDown(grpc: Server, timeoutSeconds: number, log: Logger, calls: CallHandlers): Promise<void> {
-  const endLog = logDraining(log, timeoutSeconds, () => `${calls.callCount} gRPC service connections and inference handlers`)
-  await new Promise<void>((resolve) => {
-    const timer = setTimeout(() => { grpc.forceShutdown() }, timerMilliseconds(timeoutSeconds))
-    grpc.tryShutdown(() => { clearTimeout(timer); resolve() })
-  })
-  endLog()
+  #compressResponses(call: GrpcCall): void {
+    call.compressResponses(encodingForLevel(this.#compression, call.metadata('grpc-accept-encoding') ?? ''))
+  }
 }

@@ -5,8 +5,8 @@ import { ServerError } from '../../server-error.ts'
 import { readSharedMemory, type SharedMemoryRange, type SharedMemoryUse } from '../../shared-memory/shared-memory-regions.ts'
 import { classify, type OutputClasses } from '../classification.ts'
 import { writeOutputToSharedMemory } from '../shared-memory-output.ts'
-import { rawFromContents } from './typed-contents.ts'
-import type { WireInferRequest, WireInferResponse, WireInput, WireParameter, WireParameters, WireRequestedOutput } from './wire-types.ts'
+import { rawFromContents } from './wire/typed-contents.ts'
+import type { WireInferRequest, WireInferResponse, WireInput, WireParameter, WireParameters, WireRequestedOutput } from './wire/wire-types.ts'
 
 /** What stands for an output that is elsewhere. */
 const NOTHING = new Uint8Array(0)
@@ -17,20 +17,22 @@ export interface GrpcInferCall {
   readonly classifications: ReadonlyMap<string, number>
   /** Outputs to be written there and not sent. */
   readonly sharedMemoryOutputs: ReadonlyMap<string, SharedMemoryRange>
+  /** `triton_enable_empty_final_response`: the end of a decoupled request is told also where no response is left for it. */
+  readonly isEmptyFinalWanted: boolean
 }
 
 /** @param modelVersion normalised @param sharedMemory to be released when the request is over @throws ServerError INVALID_ARG with the protocol's texts */
 export function readInferRequest(server: InferenceServer, wire: WireInferRequest, modelVersion: string, sharedMemory: SharedMemoryUse): GrpcInferCall {
   const modelName = wire.model_name
   const parameters: Record<string, ParameterValue> = Object.create(null) as Record<string, ParameterValue>
-  const fields = readParameters(wire.parameters, parameters)
+  const { isEmptyFinalWanted = false, ...fields } = readParameters(wire.parameters, parameters)
   const classifications = new Map<string, number>()
   const sharedMemoryOutputs = new Map<string, SharedMemoryRange>()
   const requestedOutputs = wire.outputs.map((output) => readOutput(output, classifications, sharedMemory, sharedMemoryOutputs))
   const duplicate = requestedOutputs.find((name, index) => requestedOutputs.indexOf(name) < index)
   if (duplicate !== undefined) throw invalid(`[request id: ${shownId(wire.id)}] output '${duplicate}' already exists in request`)
   const inputs = readInputs(server, wire, modelVersion, sharedMemory)
-  return { request: { modelName, modelVersion, id: wire.id, inputs, requestedOutputs, parameters, ...fields }, classifications, sharedMemoryOutputs }
+  return { request: { modelName, modelVersion, id: wire.id, inputs, requestedOutputs, parameters, ...fields }, classifications, sharedMemoryOutputs, isEmptyFinalWanted }
 }
 
 export function writeInferResponse(call: GrpcInferCall, classes: ReadonlyMap<string, OutputClasses>, response: InferenceResponse): WireInferResponse {
@@ -43,11 +45,13 @@ export function writeInferResponse(call: GrpcInferCall, classes: ReadonlyMap<str
     const output = outputs.find((candidate) => candidate.name === name)
     if (output !== undefined) writeOutputToSharedMemory(output, range)
   }
+  const parameters = Object.create(null) as Record<string, WireParameter>
+  for (const [key, value] of Object.entries(response.parameters)) parameters[key] = wireParameter(value)
   return {
     model_name: response.modelName,
     model_version: response.modelVersion,
     id: response.id,
-    parameters: Object.fromEntries(Object.entries(response.parameters).map(([key, value]) => [key, wireParameter(value)])),
+    parameters,
     outputs: outputs.map(({ name, datatype, shape }) => ({ name, datatype, shape })),
     raw_output_contents: outputs.map(({ name, data }) => (call.sharedMemoryOutputs.has(name) ? NOTHING : data)),
   }
@@ -64,7 +68,7 @@ function readInputs(server: InferenceServer, wire: WireInferRequest, modelVersio
       if (input.contents !== null) throw invalid(`unexpected 'content' provided when using shared memory for input tensor '${input.name}' for model '${wire.model_name}'`)
     })
     const datatype = knownDatatype(server, wire, modelVersion, input)
-    const shape = input.shape.map(Number)
+    const { shape } = input
     if (range !== undefined) return { name: input.name, datatype, shape, data: readSharedMemory(range) }
     if (input.contents !== null) {
       if (wire.raw_input_contents.length > 0) {
@@ -127,6 +131,7 @@ function readOutput(
 }
 
 interface RequestFields {
+  isEmptyFinalWanted?: boolean
   sequenceId?: bigint | string
   sequenceStart?: boolean
   sequenceEnd?: boolean
@@ -148,7 +153,7 @@ function readParameters(parameters: WireParameters, custom: Record<string, Param
         // A negative one wraps to uint64, which is longer than any default.
         fields.timeoutMicroseconds = Number(BigInt.asUintN(64, BigInt(value.int64_param ?? '0')))
         break
-      case 'triton_enable_empty_final_response': flag(key, value); break
+      case 'triton_enable_empty_final_response': fields.isEmptyFinalWanted = flag(key, value); break
       default:
         if (key.startsWith('triton_')) {
           throw invalid("parameter keys starting with 'triton_' are reserved for Triton usage. Only the following keys starting with 'triton_' are allowed: triton_enable_empty_final_response")

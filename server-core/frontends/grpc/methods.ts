@@ -8,8 +8,9 @@ import type { FrontendServices } from '../frontend-services.ts'
 import type { ApiCategory } from '../restricted-api.ts'
 import { readOutputClasses } from '../classification.ts'
 import { EXTENSION_METHODS } from './extension-methods.ts'
+import { type ForwardedHeaders, withForwarded } from './forwarded-headers.ts'
 import { readInferRequest, writeInferResponse } from './infer-messages.ts'
-import type { WireInferRequest, WireRepositoryParameter } from './wire-types.ts'
+import type { WireInferRequest, WireInferResponse, WireRepositoryParameter } from './wire/wire-types.ts'
 
 export interface CallEnvironment {
   readonly server: InferenceServer
@@ -17,10 +18,16 @@ export interface CallEnvironment {
   readonly allowRepositoryControl: boolean
 }
 
+export interface CallContext {
+  /** Aborted when the client cancels, goes away, or its deadline passes. */
+  readonly signal: AbortSignal
+  /** Metadata that go into the request as parameters. */
+  readonly forwarded: ForwardedHeaders
+}
+
 export interface UnaryMethod {
   readonly category: ApiCategory
-  /** `signal` is aborted when the client cancels or its deadline passes. */
-  run(request: never, environment: CallEnvironment, signal: AbortSignal): unknown
+  run(request: never, environment: CallEnvironment, context: CallContext): unknown
 }
 
 /** A refusal with no Triton error kind: repository control is closed here. */
@@ -72,7 +79,7 @@ function configMessage(config: ModelConfig): unknown {
   return JSON.parse(printModelConfigJson(config), keepDigits)
 }
 
-async function modelInfer(wire: WireInferRequest, { server, services }: CallEnvironment, signal: AbortSignal): Promise<unknown> {
+async function modelInfer(wire: WireInferRequest, { server, services }: CallEnvironment, { signal, forwarded }: CallContext): Promise<WireInferResponse> {
   const modelVersion = versionOf(wire.model_version)
   if (server.isDecoupled(wire.model_name, modelVersion)) {
     throw new ServerError('UNSUPPORTED', "ModelInfer RPC doesn't support models with decoupled transaction policy")
@@ -81,7 +88,7 @@ async function modelInfer(wire: WireInferRequest, { server, services }: CallEnvi
   try {
     const call = readInferRequest(server, wire, modelVersion, sharedMemory)
     const classes = readOutputClasses(server, call.request, [...call.classifications.keys()])
-    const { response } = await server.infer(call.request, { signal })
+    const { response } = await server.infer(withForwarded(call.request, forwarded), { signal })
     return writeInferResponse(call, classes, response)
   } finally {
     sharedMemory.release()

@@ -2,16 +2,18 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { loadPackageDefinition, type ServiceDefinition } from '@grpc/grpc-js'
-import { loadSync, type Options } from '@grpc/proto-loader'
+import { loadSync, type MethodDefinition, type Options } from '@grpc/proto-loader'
 import { ServerError } from '../../server-error.ts'
 
 /** Proto field names, 64-bit values as text, enums as names, every field present, the chosen member of a oneof named. */
 const LOAD_OPTIONS: Options = { keepCase: true, longs: String, enums: String, defaults: true, arrays: true, objects: true, oneofs: true }
 
+/** Calls by name, each with its path and how its messages are read and written. */
+export type ServiceMethods = Readonly<Record<string, MethodDefinition<object, object>>>
+
 export interface ProtoServices {
-  readonly inference: ServiceDefinition
-  readonly health: ServiceDefinition
+  readonly inference: ServiceMethods
+  readonly health: ServiceMethods
 }
 
 /**
@@ -24,12 +26,13 @@ export function loadProtoServices(directory?: string): ProtoServices {
     if (!existsSync(join(folder, file))) throw unreadable(folder, `${file} is missing`)
   }
   try {
-    const definition = loadSync(['grpc_service.proto', 'health.proto'], { ...LOAD_OPTIONS, includeDirs: [folder] })
-    const root = loadPackageDefinition(definition)
-    return {
-      inference: serviceAt(root, ['inference', 'GRPCInferenceService']),
-      health: serviceAt(root, ['grpc', 'health', 'v1', 'Health']),
+    const definitions = loadSync(['grpc_service.proto', 'health.proto'], { ...LOAD_OPTIONS, includeDirs: [folder] })
+    const service = (name: string): ServiceMethods => {
+      const methods = definitions[name]
+      if (methods === undefined) throw new Error(`no service ${name}`)
+      return methods as ServiceMethods
     }
+    return { inference: service('inference.GRPCInferenceService'), health: service('grpc.health.v1.Health') }
   } catch (error) {
     throw unreadable(folder, error instanceof Error ? error.message : String(error), error)
   }
@@ -37,12 +40,4 @@ export function loadProtoServices(directory?: string): ProtoServices {
 
 function unreadable(folder: string, reason: string, cause?: unknown): ServerError {
   return new ServerError('INTERNAL', `the gRPC protocol files cannot be read from '${folder}': ${reason}. Reinstall the application.`, { cause })
-}
-
-function serviceAt(root: object, path: readonly string[]): ServiceDefinition {
-  let node: unknown = root
-  for (const name of path) node = (node as Record<string, unknown>)[name]
-  const { service } = node as { service?: ServiceDefinition }
-  if (service === undefined) throw new Error(`no service ${path.join('.')}`)
-  return service
 }

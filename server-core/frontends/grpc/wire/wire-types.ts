@@ -1,4 +1,4 @@
-/** The messages as proto-loader hands them out and takes them in: proto field names, 64-bit values as decimal text. */
+/** The messages as the handlers see them: proto field names; 64-bit values that may exceed 2^53 as decimal text. */
 
 export interface WireParameter {
   readonly parameter_choice?: 'bool_param' | 'int64_param' | 'string_param' | 'double_param' | 'uint64_param'
@@ -11,23 +11,13 @@ export interface WireParameter {
 
 export type WireParameters = Readonly<Record<string, WireParameter>>
 
-export interface WireContents {
-  readonly bool_contents: readonly boolean[]
-  readonly int_contents: readonly number[]
-  readonly int64_contents: readonly string[]
-  readonly uint_contents: readonly number[]
-  readonly uint64_contents: readonly string[]
-  readonly fp32_contents: readonly number[]
-  readonly fp64_contents: readonly number[]
-  readonly bytes_contents: readonly Uint8Array[]
-}
-
 export interface WireInput {
   readonly name: string
   readonly datatype: string
-  readonly shape: readonly string[]
+  readonly shape: readonly number[]
   readonly parameters: WireParameters
-  readonly contents: WireContents | null
+  /** An InferTensorContents message, not read yet; null: the field is not set. */
+  readonly contents: Buffer | null
 }
 
 export interface WireRequestedOutput {
@@ -50,7 +40,7 @@ export interface WireInferResponse {
   readonly model_version: string
   readonly id: string
   readonly parameters: WireParameters
-  readonly outputs: readonly { readonly name: string; readonly datatype: string; readonly shape: readonly number[] }[]
+  readonly outputs: readonly { readonly name: string; readonly datatype: string; readonly shape: readonly number[]; readonly parameters?: WireParameters }[]
   readonly raw_output_contents: readonly Uint8Array[]
 }
 
