@@ -14,11 +14,12 @@ import { lintFigures, listingFigures, parsingFigures } from './disk-and-text.ts'
 import { schedulerCost } from './scheduler-cost.ts'
 import { statisticsCost } from './statistics-cost.ts'
 import { startServerProcess } from '../testing/server-process.ts'
-import type { LoadResult } from './load-generator.ts'
+import type { LoadResult } from './load-meter.ts'
 import { binaryBody, load, type Job } from './load-process.ts'
 import { describeHostOverhead, hostOverhead } from './host-overhead.ts'
 import { machineFacts } from './machine-facts.ts'
 import { onnxRuntimeFigures } from './onnxruntime-implementations.ts'
+import { protocolFigures } from './protocols.ts'
 import { countTensorCopies, describeTensorCopies } from './tensor-copies.ts'
 
 const CONCURRENCIES = [1, 8, 32]
@@ -76,7 +77,7 @@ async function bench(): Promise<void> {
     await server.stop()
   }
   await report(samples, bare, serverResident - held.residentBytes, serverResident)
-  for (const line of [parsingFigures(), lintFigures(), await listingFigures(directory), ...await onnxRuntimeFigures(join(directory, 'implementations'), { rounds, seconds })]) process.stdout.write(`${line}\n`)
+  for (const line of [parsingFigures(), lintFigures(), await listingFigures(directory), ...await onnxRuntimeFigures(join(directory, 'implementations'), { rounds, seconds }), ...await protocolFigures({ rounds, seconds: seconds / 2 })]) process.stdout.write(`${line}\n`)
 }
 
 /** The sample repository plus an identity model; the recogniser as shipped (batching on, one instance, one thread). */

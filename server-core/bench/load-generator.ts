@@ -5,51 +5,32 @@
  */
 import { connect } from 'node:net'
 import { pathToFileURL } from 'node:url'
+import { LoadMeter, type LoadResult } from './load-meter.ts'
 
 export interface LoadJob {
   readonly port: number
   readonly path: string
   /** Base64 of the body. */
   readonly body: string
-  /** Value of Inference-Header-Content-Length. */
-  readonly headerLength: number
+  /** Value of Inference-Header-Content-Length; undefined: not sent, the body is JSON. */
+  readonly headerLength?: number | undefined
   readonly concurrency: number
   readonly warmupSeconds: number
   readonly seconds: number
 }
 
-export interface LoadResult {
-  readonly requestsPerSecond: number
-  readonly p50Milliseconds: number
-  readonly p99Milliseconds: number
-  readonly count: number
-}
-
 /** @throws Error when an answer is not 200 */
 export async function runLoad(job: LoadJob): Promise<LoadResult> {
   const body = Buffer.from(job.body, 'base64')
-  const head = Buffer.from(`POST ${job.path} HTTP/1.1\r\nHost: 127.0.0.1\r\nInference-Header-Content-Length: ${job.headerLength}\r\nContent-Length: ${body.byteLength}\r\n\r\n`)
+  const extension = job.headerLength === undefined ? '' : `Inference-Header-Content-Length: ${job.headerLength}\r\n`
+  const head = Buffer.from(`POST ${job.path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${extension}Content-Length: ${body.byteLength}\r\n\r\n`)
   const request = Buffer.concat([head, body])
-  const measureFrom = performance.now() + job.warmupSeconds * 1000
-  const measureUntil = measureFrom + job.seconds * 1000
-  const latencies: number[] = []
-  // Where a busy machine answers nothing in time: what came later, over the time until then.
-  let firstLate: { readonly milliseconds: number; readonly ended: number } | null = null
-  await Promise.all(Array.from({ length: job.concurrency }, () => runConnection(job.port, request, measureUntil, (started, ended) => {
-    if (ended >= measureFrom && ended <= measureUntil) latencies.push(ended - started)
-    else if (ended > measureUntil) firstLate ??= { milliseconds: ended - started, ended }
-  })))
-  const late = firstLate as { readonly milliseconds: number; readonly ended: number } | null
-  if (latencies.length === 0) {
-    if (late === null) throw new Error('no request was answered')
-    return { requestsPerSecond: 1000 / (late.ended - measureFrom), p50Milliseconds: late.milliseconds, p99Milliseconds: late.milliseconds, count: 1 }
-  }
-  latencies.sort((a, b) => a - b)
-  const at = (quantile: number) => latencies[Math.min(latencies.length - 1, Math.floor(quantile * latencies.length))] ?? NaN
-  return { requestsPerSecond: latencies.length / job.seconds, p50Milliseconds: at(0.5), p99Milliseconds: at(0.99), count: latencies.length }
+  const meter = new LoadMeter(job.warmupSeconds, job.seconds)
+  await Promise.all(Array.from({ length: job.concurrency }, () => runConnection(job.port, request, meter)))
+  return meter.result()
 }
 
-function runConnection(port: number, request: Buffer, until: number, report: (started: number, ended: number) => void): Promise<void> {
+function runConnection(port: number, request: Buffer, meter: LoadMeter): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true })
     let started = 0
@@ -57,7 +38,7 @@ function runConnection(port: number, request: Buffer, until: number, report: (st
     let missing: number | undefined
     let head: Buffer = Buffer.alloc(0)
     const send = () => {
-      if (performance.now() >= until) {
+      if (meter.isOver) {
         socket.end()
         resolve()
         return
@@ -87,7 +68,7 @@ function runConnection(port: number, request: Buffer, until: number, report: (st
         missing -= chunk.byteLength
       }
       if (missing > 0) return
-      report(started, performance.now())
+      meter.report(started, performance.now())
       send()
     })
   })

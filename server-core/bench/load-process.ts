@@ -2,9 +2,12 @@
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { Tensor } from '../contract/inference.ts'
-import type { LoadJob, LoadResult } from './load-generator.ts'
+import type { GrpcLoadJob } from './grpc-load-generator.ts'
+import type { LoadJob } from './load-generator.ts'
+import type { LoadResult } from './load-meter.ts'
 
 const LOAD_GENERATOR = fileURLToPath(new URL('load-generator.ts', import.meta.url))
+const GRPC_LOAD_GENERATOR = fileURLToPath(new URL('grpc-load-generator.ts', import.meta.url))
 
 /** What is sent again and again. */
 export type Job = Pick<LoadJob, 'path' | 'body' | 'headerLength'>
@@ -27,9 +30,19 @@ export function binaryRequest(
   return { body: Buffer.concat([header, ...inputs.map(({ data }) => data)]).toString('base64'), headerLength: header.byteLength }
 }
 
+/** A request with one FP32 input as JSON; its output comes as JSON, too. */
+export function jsonBody(input: string, shape: readonly number[], data: Float32Array): Pick<LoadJob, 'body' | 'headerLength'> {
+  return { body: Buffer.from(JSON.stringify({ inputs: [{ name: input, shape, datatype: 'FP32', data: [...data] }] })).toString('base64'), headerLength: undefined }
+}
+
 /** Runs the load generator in a process of its own, whose processor time is not the server's. */
-export async function load(job: LoadJob): Promise<LoadResult> {
-  const child = spawn(process.execPath, [LOAD_GENERATOR], { stdio: ['pipe', 'pipe', 'inherit'] })
+export function load(job: LoadJob): Promise<LoadResult> { return runGenerator(LOAD_GENERATOR, job) }
+
+/** The same over gRPC. */
+export function grpcLoad(job: GrpcLoadJob): Promise<LoadResult> { return runGenerator(GRPC_LOAD_GENERATOR, job) }
+
+async function runGenerator(file: string, job: LoadJob | GrpcLoadJob): Promise<LoadResult> {
+  const child = spawn(process.execPath, [file], { stdio: ['pipe', 'pipe', 'inherit'] })
   let output = ''
   child.stdout.on('data', (chunk: Buffer) => { output += chunk.toString('utf8') })
   child.stdin.end(JSON.stringify(job))

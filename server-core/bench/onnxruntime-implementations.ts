@@ -12,7 +12,7 @@ import type { Tensor } from '../contract/inference.ts'
 import { createSampleRepository } from '../model-repository/sample-repository.ts'
 import { identityModel } from '../testing/onnx-fixture.ts'
 import { startServerProcess } from '../testing/server-process.ts'
-import type { LoadResult } from './load-generator.ts'
+import type { LoadResult } from './load-meter.ts'
 import { binaryBody, binaryRequest, load, type Job } from './load-process.ts'
 import { machineFacts } from './machine-facts.ts'
 

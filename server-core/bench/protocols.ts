@@ -1,0 +1,171 @@
+/**
+ * What the protocols cost: an identity model with a tensor of 64 B and of 600 KB over HTTP with binary data, HTTP with JSON, and gRPC, beside a FastAPI
+ * service that takes the same HTTP requests and copies the tensor (`fastapi_identity.py`), in turns in one run. What counts is processor time of the
+ * server, which a busy machine changes least. By itself: `npm run bench -- --only=protocols`, or `node server-core/bench/protocols.ts --rounds=3
+ * --seconds=2 [--concurrency=8] [--without=fastapi] [--cpu-prof=<directory>]`.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { parseArgs } from 'node:util'
+import { loadProtoServices } from '../frontends/grpc/proto-services.ts'
+import { startServerProcess } from '../testing/server-process.ts'
+import { TemporaryRepository } from '../testing/temporary-repository.ts'
+import { binaryRequest, grpcLoad, jsonBody, load, type Job } from './load-process.ts'
+import type { LoadResult } from './load-meter.ts'
+import { machineFacts } from './machine-facts.ts'
+
+export interface ProtocolBenchOptions {
+  readonly rounds: number
+  readonly seconds: number
+  readonly concurrencies?: readonly number[]
+  readonly withFastApi?: boolean
+  /** Where the server writes a processor profile when it ends; undefined: nowhere. */
+  readonly profileDirectory?: string | undefined
+  /** Measure only rows whose name contains this. */
+  readonly match?: string | undefined
+}
+
+/** Elements of the tensors: 64 B, and a picture of 3 x 224 x 224. */
+const SIZES = [{ name: '64 B', model: 'small', elements: 16 }, { name: '600 KB', model: 'large', elements: 150_528 }] as const
+const CONCURRENCIES = [1, 8, 32]
+/** Throughput per processor second of the server over FastAPI's. */
+const GOALS = { binary: 1, largeJson: 3 }
+const FASTAPI = fileURLToPath(new URL('fastapi_identity.py', import.meta.url))
+/** USER_HZ of Linux, in which /proc counts processor time. */
+const TICKS_PER_SECOND = 100
+const MODEL_INFER = '/inference.GRPCInferenceService/ModelInfer'
+
+interface Sample extends LoadResult {
+  /** Processor seconds of the server for 1,000 requests. */
+  readonly cpuPerThousand: number
+}
+
+interface Row {
+  readonly name: string
+  readonly size: string
+  readonly concurrency: number
+  readonly samples: Sample[]
+}
+
+/** @returns the report, line by line */
+export async function protocolFigures({ rounds, seconds, concurrencies = CONCURRENCIES, withFastApi = true, profileDirectory, match = '' }: ProtocolBenchOptions): Promise<string[]> {
+  await using repository = await TemporaryRepository.create(Object.fromEntries(SIZES.flatMap(({ model, elements }) => [
+    [`${model}/config.pbtxt`, `backend: "identity"\nmax_batch_size: 64\ninput { name: "INPUT0" data_type: TYPE_FP32 dims: [ ${elements} ] }\noutput { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ ${elements} ] }\n`],
+    [`${model}/1/.keep`, ''],
+  ])))
+  const profile = profileDirectory === undefined ? {} : { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${profileDirectory}` }
+  const server = await startServerProcess([`--model-repository=${repository.path}`], { built: true, env: profile })
+  const fastApi = withFastApi ? await startFastApi() : 'left out'
+  const rows: Row[] = []
+  try {
+    const cases = SIZES.flatMap((size) => casesOf(size, server, typeof fastApi === 'string' ? undefined : fastApi)).filter(({ name, size }) => `${name} ${size}`.includes(match))
+    for (let round = 0; round < rounds; round++) {
+      for (const { name, size, processId, run } of cases) {
+        for (const concurrency of concurrencies) {
+          const row = rows.find((other) => other.name === name && other.size === size && other.concurrency === concurrency) ?? { name, size, concurrency, samples: [] }
+          if (row.samples.length === 0) rows.push(row)
+          const before = processorSeconds(processId)
+          const result = await run({ concurrency, warmupSeconds: seconds / 4, seconds })
+          row.samples.push({ ...result, cpuPerThousand: (processorSeconds(processId) - before) / result.total * 1000 })
+        }
+      }
+    }
+  } finally {
+    await server.stop()
+    if (typeof fastApi !== 'string') await fastApi.stop()
+  }
+  return report(rows, { rounds, seconds, fastApi: typeof fastApi === 'string' ? fastApi : null })
+}
+
+type Load = Pick<Parameters<typeof load>[0], 'concurrency' | 'warmupSeconds' | 'seconds'>
+
+function casesOf({ name: size, model, elements }: typeof SIZES[number], server: { readonly processId: number; readonly httpPort: number; readonly grpcPort: number }, fastApi: FastApi | undefined) {
+  const data = Float32Array.from({ length: elements }, (_none, index) => Math.sin(index))
+  const tensor = { name: 'INPUT0', shape: [1, elements], datatype: 'FP32' as const, data: new Uint8Array(data.buffer) }
+  const path = `/v2/models/${model}/infer`
+  const binary: Job = { path, ...binaryRequest([tensor], { outputs: ['OUTPUT0'] }) }
+  const json: Job = { path, ...jsonBody('INPUT0', tensor.shape, data) }
+  const serialize = loadProtoServices().inference['ModelInfer']?.requestSerialize
+  if (serialize === undefined) throw new Error('no ModelInfer')
+  const message = serialize({ model_name: model, inputs: [{ name: 'INPUT0', datatype: 'FP32', shape: tensor.shape }], raw_input_contents: [Buffer.from(tensor.data)] }).toString('base64')
+  const { processId, httpPort, grpcPort } = server
+  return [
+    { name: 'HTTP binary', size, processId, run: (given: Load) => load({ ...binary, ...given, port: httpPort }) },
+    { name: 'HTTP JSON', size, processId, run: (given: Load) => load({ ...json, ...given, port: httpPort }) },
+    { name: 'gRPC', size, processId, run: (given: Load) => grpcLoad({ path: MODEL_INFER, message, ...given, port: grpcPort }) },
+    ...(fastApi === undefined ? [] : [
+      { name: 'FastAPI binary', size, processId: fastApi.processId, run: (given: Load) => load({ ...binary, ...given, port: fastApi.port }) },
+      { name: 'FastAPI JSON', size, processId: fastApi.processId, run: (given: Load) => load({ ...json, ...given, port: fastApi.port }) },
+    ]),
+  ]
+}
+
+interface FastApi {
+  readonly processId: number
+  readonly port: number
+  stop(): Promise<void>
+}
+
+/** @returns why there is none, where a package is missing */
+async function startFastApi(): Promise<FastApi | string> {
+  const python = process.env['PYTHON'] ?? 'python3'
+  const child = spawn(python, [FASTAPI], { stdio: ['ignore', 'pipe', 'pipe'] })
+  let problem = ''
+  child.stderr.on('data', (chunk: Buffer) => { problem += chunk.toString('utf8') })
+  const exited = new Promise<string>((resolve) => {
+    child.on('error', (error) => { resolve(error.message) })
+    child.on('close', () => { resolve(problem.trim()) })
+  })
+  const said = once(createInterface({ input: child.stdout }), 'line').then(([line]) => Number(/^PORT (\d+)$/.exec(String(line))?.[1]))
+  const port = await Promise.race([said, exited])
+  if (typeof port === 'string') return `${python} cannot run it (${port}); on Debian: apt-get install python3-fastapi python3-uvicorn python3-uvloop python3-httptools python3-numpy, or PYTHON=<one that has them>`
+  return {
+    processId: child.pid ?? 0, port,
+    async stop() {
+      child.kill('SIGTERM')
+      await exited
+    },
+  }
+}
+
+/** User and system time of all threads of a process, in seconds. */
+function processorSeconds(processId: number): number {
+  const fields = readFileSync(`/proc/${processId}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
+}
+
+function report(rows: readonly Row[], { rounds, seconds, fastApi }: { readonly rounds: number; readonly seconds: number; readonly fastApi: string | null }): string[] {
+  const median = (row: Row | undefined, value: (sample: Sample) => number) => [...row?.samples ?? []].map(value).sort((a, b) => a - b)[Math.floor((row?.samples.length ?? 0) / 2)] ?? NaN
+  const lines = [`${machineFacts()}; medians of ${rounds} rounds of ${seconds} s`, 'protocol        tensor  concurrency   requests/s     p50 ms     p99 ms   server CPU s / 1,000   client cores']
+  for (const row of rows) {
+    lines.push([
+      row.name.padEnd(15), row.size.padStart(6), String(row.concurrency).padStart(12), median(row, (s) => s.requestsPerSecond).toFixed(1).padStart(12), median(row, (s) => s.p50Milliseconds).toFixed(3).padStart(10),
+      median(row, (s) => s.p99Milliseconds).toFixed(3).padStart(10), median(row, (s) => s.cpuPerThousand).toFixed(3).padStart(22), median(row, (s) => s.generatorCores).toFixed(2).padStart(14),
+    ].join(' '))
+  }
+  if (fastApi !== null) return [...lines, `FastAPI: ${fastApi}`]
+  for (const [name, goalOf] of [['binary', () => GOALS.binary], ['JSON', (size: string) => (size === '600 KB' ? GOALS.largeJson : null)]] as const) {
+    for (const row of rows.filter((one) => one.name === `HTTP ${name}`)) {
+      const other = rows.find((one) => one.name === `FastAPI ${name}` && one.size === row.size && one.concurrency === row.concurrency)
+      if (other === undefined) continue
+      const ratio = median(other, (s) => s.cpuPerThousand) / median(row, (s) => s.cpuPerThousand)
+      const goal = goalOf(row.size)
+      lines.push(`HTTP ${name} ${row.size}, concurrency ${row.concurrency}: throughput per processor second of the server / FastAPI's: ${ratio.toFixed(2)}${goal === null ? '' : ` (goal >= ${goal}): ${ratio >= goal ? 'met' : 'NOT MET'}`}`)
+    }
+  }
+  return lines
+}
+
+if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const { values } = parseArgs({ options: {
+    rounds: { type: 'string', default: '3' }, seconds: { type: 'string', default: '2' }, concurrency: { type: 'string', multiple: true }, without: { type: 'string' }, 'cpu-prof': { type: 'string' }, match: { type: 'string' },
+  } })
+  const lines = await protocolFigures({
+    rounds: Number(values.rounds), seconds: Number(values.seconds), withFastApi: values.without !== 'fastapi', profileDirectory: values['cpu-prof'], match: values.match,
+    ...(values.concurrency === undefined ? {} : { concurrencies: values.concurrency.map(Number) }),
+  })
+  for (const line of lines) process.stdout.write(`${line}\n`)
+}
