@@ -1,6 +1,7 @@
 import type { NpuFallback, NpuSource } from './contract/devices.ts'
 import type { ModelControlMode } from './contract/repository.ts'
 import type { LogFormat, LogSettings } from './logger.ts'
+import { headerForwardPattern } from './frontends/header-forwarding.ts'
 import type { RestrictedApi } from './frontends/restricted-api.ts'
 import { DEFAULT_METRICS_CONFIG, type MetricsConfig } from './metrics/metrics-config.ts'
 import type { HostPolicies } from './model/host-policy.ts'
@@ -41,6 +42,8 @@ export interface ServerOptions {
   /** Bytes; limits JSON documents, not the binary section. */
   readonly httpMaxInputSize: number
   readonly httpRestrictedApis: readonly RestrictedApi[]
+  /** Headers whose names match become parameters of inference requests; '' : none. */
+  readonly httpHeaderForwardPattern: string
   readonly allowGrpc: boolean
   readonly grpcAddress: string
   readonly grpcPort: number
@@ -112,6 +115,7 @@ export const DEFAULT_SERVER_OPTIONS: ServerOptions = Object.freeze({
   httpPort: 8000,
   httpMaxInputSize: 64 * 1024 * 1024,
   httpRestrictedApis: [],
+  httpHeaderForwardPattern: '',
   allowGrpc: true,
   grpcAddress: '127.0.0.1',
   grpcPort: 8001,
@@ -170,6 +174,7 @@ export function serverOptions(given: Partial<ServerOptions>): ServerOptions {
     throw new RangeError('Incompatible flags --response-cache-byte-size and --cache-config both provided. Please provide one or the other.')
   }
   checkCacheConfig(options.cacheConfig)
+  headerForwardPattern(options.httpHeaderForwardPattern, '--http-header-forward-pattern')
   if (options.npu === 'simulated') {
     const named = NPU_BACKENDS.find((backend) => options.backendConfig[backend]?.[CANN_LIBRARIES] !== undefined)
     if (named !== undefined) throw new RangeError(`--npu=simulated brings its own CANN: leave out --backend-config=${named},${CANN_LIBRARIES}=..., or use --npu=auto`)

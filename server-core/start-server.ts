@@ -10,6 +10,7 @@ import type { ListeningAddress, ServerStatus } from './contract/console-api.ts'
 import type { RestartServer } from './frontends/console/console-commands.ts'
 import type { Frontend, FrontendOptions } from './frontends/frontend.ts'
 import type { FrontendServices } from './frontends/frontend-services.ts'
+import { headerForwardPattern } from './frontends/header-forwarding.ts'
 import { startHttpFrontend } from './frontends/http/http-frontend.ts'
 import { startMetricsFrontend } from './frontends/metrics/metrics-frontend.ts'
 import type { InferenceServer } from './inference-server.ts'
@@ -149,7 +150,7 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
       const { startGrpcFrontend } = await import('./frontends/grpc/grpc-frontend.ts')
       await open('grpc', 'GRPCInferenceService', () => startGrpcFrontend({ ...common('grpc'), protoDirectory: PROTO_DIRECTORY }))
     }
-    if (options.allowHttp) await open('http', 'HTTPService', () => startHttpFrontend({ ...common('http'), simulation }))
+    if (options.allowHttp) await open('http', 'HTTPService', () => startHttpFrontend({ ...common('http'), headerForwardPattern: headerForwardPattern(options.httpHeaderForwardPattern, '--http-header-forward-pattern'), simulation }))
     if (options.allowMetrics) await open('metrics', 'Metrics Service', () => startMetricsFrontend({ ...common('metrics'), intervalMilliseconds: options.metricsIntervalMilliseconds, hasCpuMetrics: options.allowCpuMetrics, ...(options.allowGpuMetrics ? { devices } : {}), backendMetrics: () => registry.metricsText() }))
   } catch (error) {
     if (error === interrupted) {

@@ -84,6 +84,7 @@ export const SERVE_FLAGS: readonly Flag[] = [
   port('--http-port', 'httpPort', 'Port of HTTP'),
   integer('--http-max-input-size', 'httpMaxInputSize', 'Largest JSON document and raw request in bytes'),
   { names: ['--http-restricted-api'], value: '<api>[,<api>]:<header>=<value>', help: 'These HTTP calls want that header; may be given several times', set: (draft, text, flag) => { draft.httpRestrictedApis = [...draft.httpRestrictedApis, parseRestrictedApi(text, flag)] } },
+  string('--http-header-forward-pattern', 'httpHeaderForwardPattern', '<regex>', 'HTTP headers whose names match become parameters of the request'),
   bool('--allow-grpc', 'allowGrpc', 'Serve gRPC (true)'),
   string('--grpc-address', 'grpcAddress', '<address>', 'Address that gRPC listens on (127.0.0.1)'),
   port('--grpc-port', 'grpcPort', 'Port of gRPC'),

@@ -65,6 +65,11 @@ const GATHER = onnxModel({
   nodes: [{ operator: 'Gather', inputs: ['ROWS', 'INDEX'], outputs: ['OUTPUT'] }],
 })
 
+/** Its input is called `parameters`. */
+const KEYWORD = onnxModel({
+  inputs: [{ name: 'parameters', type: 'FP32', shape: [1] }], outputs: [{ name: 'OUTPUT', type: 'FP32', shape: [1] }], nodes: [{ operator: 'Identity', inputs: ['parameters'], outputs: ['OUTPUT'] }],
+})
+
 /** Loaded at start. */
 const READY_MODELS: Files = {
   ...model('plain', identityConfig(), { 'plain/3/.keep': '' }),
@@ -85,6 +90,7 @@ const READY_MODELS: Files = {
   ...model('queue', identityConfig(`${DELAY(300)} dynamic_batching { default_queue_policy { max_queue_size: 1 } }`, 1)),
   ...model('repeat', REPEAT),
   'sequence/config.pbtxt': SEQUENCE, 'sequence/1/model.onnx': ACCUMULATOR,
+  'keyword/config.pbtxt': '', 'keyword/1/model.onnx': KEYWORD,
   'gather/config.pbtxt': '', 'gather/1/model.onnx': GATHER,
   ...model('chain', `platform: "ensemble" max_batch_size: 8
     input [ { name: "X" data_type: TYPE_FP32 dims: [ 4 ] } ] output [ { name: "Y" data_type: TYPE_FP32 dims: [ 4 ] } ]

@@ -13,7 +13,7 @@ export const SECTION_4 = {
   '4/methods': toDo(rule('HEAD, PUT, DELETE, OPTIONS on a known path are 405')),
   '4/stats-of-all': toDo(rule('/v2/models/stats is the statistics of all models, not a model')),
   '4/trace-with-version': toDo(rule('trace/setting with a version is 404')),
-  '4/restricted-http': toDo(text("This API is restricted, expecting header '<header>'")),
+  '4/restricted-http': text("This API is restricted, expecting header '<header>'"),
   '4/restricted-before-method': toDo(rule('the restriction is checked before the method')),
   '4/restricted-categories': toDo(rule('every category can be restricted: health, metadata, inference, shared-memory, model-config, model-repository, statistics, trace, logging')),
   '4/restricted-passes': toDo(rule('the right header opens the API')),

@@ -6,6 +6,7 @@ import { ServerError } from '../../server-error.ts'
 import type { NpuSimulation } from '../../simulated-npu/npu-simulation.ts'
 import { REPOSITORY_CONTROL_CLOSED } from '../frontend.ts'
 import type { ApiCategory } from '../restricted-api.ts'
+import { handleGenerate } from './generate-endpoint.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import { handleInfer, type InferEnvironment, jsonTooLarge } from './infer-endpoint.ts'
 import { JsonDocument } from './json-document.ts'
@@ -66,8 +67,14 @@ export const ENDPOINTS: Readonly<Record<RouteKind, Endpoint>> = {
   modelTraffic: { category: 'model-repository', methods: GET_OR_POST, run: modelTraffic },
   npuFaults: { category: 'model-repository', methods: GET_OR_POST, run: npuFaults },
   modelUnload: { category: 'model-repository', methods: POST, run: unloadModel },
-  generate: { category: 'inference', methods: POST, run: notServed('The generate extension') },
-  generateStream: { category: 'inference', methods: POST, run: notServed('The generate extension') },
+  generate: {
+    category: 'inference', methods: POST,
+    run: (exchange, environment) => handleGenerate(exchange, version(exchange.route), environment, false),
+  },
+  generateStream: {
+    category: 'inference', methods: POST,
+    run: (exchange, environment) => handleGenerate(exchange, version(exchange.route), environment, true),
+  },
   trace: {
     category: 'trace', methods: GET_OR_POST,
     run: () => { throw new ServerError('UNAVAILABLE', 'the server does not support tracing') },
@@ -88,11 +95,6 @@ function replyHealth(exchange: HttpExchange, isHealthy: boolean): void {
 function replyJson(exchange: HttpExchange, read: () => unknown): void {
   exchange.errorContentType = 'application/json'
   exchange.replyJson(read())
-}
-
-/** An endpoint that exists in the protocol and not yet here: 501 that says so. */
-function notServed(what: string): Endpoint['run'] {
-  return () => { throw new ServerError('UNSUPPORTED', `${what} is not served by this version of the server.`) }
 }
 
 async function replyIndex(exchange: HttpExchange, environment: EndpointEnvironment): Promise<void> {

@@ -26,6 +26,12 @@ export class HttpExchange {
     return typeof value === 'string' ? value : value?.[0]
   }
 
+  /** Every header as it was sent: names in their case, values as Latin-1 bytes. */
+  * rawHeaders(): Generator<readonly [name: string, value: string]> {
+    const { rawHeaders } = this.request
+    for (let i = 0; i + 1 < rawHeaders.length; i += 2) yield [rawHeaders[i] as string, rawHeaders[i + 1] as string]
+  }
+
   replyEmpty(status: number, contentType: ContentType): void {
     this.response.writeHead(status, ['Content-Type', contentType, 'Content-Length', '0'])
     this.response.end()

@@ -8,6 +8,7 @@ import { type HttpAnswer, type HttpCall, HttpClient, RawConnection } from '../..
 import { InMemoryInferenceServer, inMemoryModel } from '../../testing/in-memory-inference-server.ts'
 import { noSimulation } from '../../testing/test-devices.ts'
 import type { Frontend } from '../frontend.ts'
+import { headerForwardPattern } from '../header-forwarding.ts'
 import { type HttpFrontendOptions, startHttpFrontend } from './http-frontend.ts'
 
 const log = new LogHub().logger('http')
@@ -95,7 +96,6 @@ describe('endpoints', () => {
     [{ path: '/v2/systemsharedmemory/region/r/status' }, 404, `{"error":"Unable to find system shared memory region: 'r'"}`],
     [{ path: '/v2/cudasharedmemory/region/r/register', body: '{}' }, 400, `{"error":"failed to register CUDA shared memory region: 'r', GPUs not supported"}`],
     [{ path: '/v2/trace/setting' }, 503, '{"error":"the server does not support tracing"}'],
-    [{ path: '/v2/models/fp32/generate', body: '{}' }, 501, '{"error":"The generate extension is not served by this version of the server."}'],
   ]
   it.each(cases)('%j', async (call, status, body) => {
     const answer = await client.send(call)
@@ -129,6 +129,25 @@ describe('endpoints', () => {
     server.state = 'STARTING'
     expect((await client.send({ path: '/v2/health/live' })).status).toBe(400)
     expect((await client.send({ path: '/v2/health/ready' })).status).toBe(400)
+  })
+})
+
+describe('headers as parameters', () => {
+  beforeEach(async () => {
+    client.close()
+    await frontend.stop(0)
+    await start({ headerForwardPattern: headerForwardPattern('x-|prior|^timeout', '--http-header-forward-pattern') })
+  })
+
+  it('forwards those that match, as they were sent', async () => {
+    const answer = await infer('fp32', `{"inputs":[{"name":"INPUT0","datatype":"FP32","shape":[1,1],"data":[1]}],"parameters":{"k":1}}`, { 'X-Trace': 'a', Priority: 'b', other: 'c' })
+    expect(JSON.parse(answer.text)).toMatchObject({ parameters: { k: 1, 'X-Trace': 'a', Priority: 'b' } })
+    expect(answer.text).not.toContain('other')
+  })
+
+  it.each(['priority', 'timeout'])('refuses %s, which is reserved', async (name) => {
+    const answer = await infer('fp32', `{"inputs":[{"name":"INPUT0","datatype":"FP32","shape":[1,1],"data":[1]}]}`, { [name]: '1' })
+    expect([answer.status, answer.text]).toEqual([400, `{"error":"Header '${name}' is reserved for Triton usage and cannot be forwarded."}`])
   })
 })
 

@@ -9,6 +9,7 @@ import { toServerError, ServerError } from '../../server-error.ts'
 import type { NpuSimulation } from '../../simulated-npu/npu-simulation.ts'
 import { DEFAULT_MAX_INPUT_SIZE, type Frontend, type FrontendOptions, listen, logDraining, refuseDetached, timerMilliseconds } from '../frontend.ts'
 import { defaultServices } from '../frontend-services.ts'
+import type { LinearPattern } from '../linear-pattern.ts'
 import { type ApiCategory, type RestrictedApi, restrictionsByCategory } from '../restricted-api.ts'
 import { UnsupportedEncodingError } from './compression.ts'
 import { ConnectionWatch } from './connection-watch.ts'
@@ -20,6 +21,8 @@ import { matchRoute, type Route } from './routes.ts'
 export interface HttpFrontendOptions extends FrontendOptions {
   /** A body or an answer that makes no progress this long ends its connection. */
   readonly idleTimeoutMilliseconds?: number | undefined
+  /** Headers that become parameters of requests. Absent or null: none. */
+  readonly headerForwardPattern?: LinearPattern | null
   readonly simulation: NpuSimulation
 }
 
@@ -51,6 +54,7 @@ class HttpFrontend {
       server: options.server,
       services: options.services ?? defaultServices(),
       maxInputSize: options.maxInputSize ?? DEFAULT_MAX_INPUT_SIZE,
+      headerForwardPattern: options.headerForwardPattern ?? null,
       allowRepositoryControl: options.allowRepositoryControl || this.#restrictions.has('model-repository'),
       simulation: options.simulation,
       collect: (exchange, limit) => this.#collect(exchange, limit),

@@ -4,6 +4,8 @@ import { ServerError } from '../../server-error.ts'
 import type { SharedMemoryUse } from '../../shared-memory/shared-memory-regions.ts'
 import type { FrontendServices } from '../frontend-services.ts'
 import { readOutputClasses } from '../classification.ts'
+import { forwardHeaders } from '../header-forwarding.ts'
+import type { LinearPattern } from '../linear-pattern.ts'
 import { acceptedEncoding, compress, decompress, requestEncoding } from './compression.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import { type InferCall, readInferBody } from './infer-request.ts'
@@ -15,6 +17,8 @@ export interface InferEnvironment {
   readonly server: InferenceServer
   readonly services: FrontendServices
   readonly maxInputSize: number
+  /** Null: no headers become parameters. */
+  readonly headerForwardPattern: LinearPattern | null
   /** Reads the body, keeping at most `limit` bytes. */
   collect(exchange: HttpExchange, limit: number): Promise<CollectedBody>
 }
@@ -34,7 +38,9 @@ export async function handleInfer(exchange: HttpExchange, modelVersion: string, 
   const sent = encoding === undefined ? collected : plain(await decompress(collected.body, encoding, maxInputSize))
   const sharedMemory = environment.services.sharedMemory.use()
   try {
-    const body = await inferredBody(exchange, readCall(exchange, modelVersion, environment, headerLength, sent, sharedMemory), server)
+    const call = readCall(exchange, modelVersion, environment, headerLength, sent, sharedMemory)
+    if (environment.headerForwardPattern !== null) forwardHeaders(environment.headerForwardPattern, exchange.rawHeaders(), call.request.parameters)
+    const body = await inferredBody(exchange, call, server)
     if (body === null) return
     const responseEncoding = acceptedEncoding(exchange.header('accept-encoding'))
     if (responseEncoding === undefined) send(exchange, body)

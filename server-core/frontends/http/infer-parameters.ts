@@ -49,7 +49,8 @@ function readSequenceId(document: JsonDocument, at: number): bigint | string {
   return within("Unable to parse 'sequence_id': ", () => document.asString(at))
 }
 
-function customParameter(document: JsonDocument, key: string, at: number): ParameterValue {
+/** A parameter in the kind it was written in. @throws ServerError INVALID_ARG for array, object and null */
+export function customParameter(document: JsonDocument, key: string, at: number): ParameterValue {
   switch (document.kind(at)) {
     case 'string': return document.text(at)
     case 'boolean': return document.asBoolean(at)

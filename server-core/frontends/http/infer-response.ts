@@ -48,7 +48,8 @@ export function inferResponseBody(call: InferCall, classes: ReadonlyMap<string, 
   return { pieces: binaries.length === 0 ? json : [...json, ...binaries], jsonLength, byteLength: jsonLength + binaryLength }
 }
 
-function checkedCount(output: Tensor): number {
+/** Product of the shape. @throws ServerError INTERNAL when the bytes of the output are not as many as it says */
+export function checkedCount(output: Tensor): number {
   let count = 1
   for (const dim of output.shape) count *= dim
   const { byteSize } = DATA_TYPES[output.datatype]

@@ -116,6 +116,12 @@ export function addTensorData(writer: JsonWriter, name: string, datatype: DataTy
   writer.add(']')
 }
 
+/** Adds the only element of a tensor, without the brackets of an array. @throws ServerError as `addTensorData` */
+export function addTensorElement(writer: JsonWriter, name: string, datatype: DataType, data: Uint8Array): void {
+  if (datatype === 'BYTES') forEachString(name, data, 1, (bytes) => { writer.addBytesAsString(bytes) })
+  else writer.add(elementReader(datatype, data)(0))
+}
+
 function elementReader(datatype: Exclude<DataType, 'BYTES'>, data: Uint8Array): (index: number) => string {
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength)
   switch (datatype) {
@@ -136,18 +142,24 @@ function elementReader(datatype: Exclude<DataType, 'BYTES'>, data: Uint8Array): 
 }
 
 function addByteStrings(writer: JsonWriter, name: string, data: Uint8Array, elementCount: number): void {
+  writer.add('[')
+  forEachString(name, data, elementCount, (bytes, index) => {
+    if (index > 0) writer.add(',')
+    writer.addBytesAsString(bytes)
+  })
+  writer.add(']')
+}
+
+function forEachString(name: string, data: Uint8Array, elementCount: number, visit: (bytes: Uint8Array, index: number) => void): void {
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength)
   let offset = 0
-  writer.add('[')
   for (let i = 0; i < elementCount; i++) {
     const length = offset + 4 <= data.length ? view.getUint32(offset, true) : Infinity
     if (offset + 4 + length > data.length) throw sizeMismatch(name)
-    if (i > 0) writer.add(',')
-    writer.addBytesAsString(data.subarray(offset + 4, offset + 4 + length))
+    visit(data.subarray(offset + 4, offset + 4 + length), i)
     offset += 4 + length
   }
   if (offset !== data.length) throw sizeMismatch(name)
-  writer.add(']')
 }
 
 function sizeMismatch(name: string): ServerError {

@@ -47,10 +47,32 @@ export function numbersFromJson(document: JsonDocument, at: number, datatype: Da
 }
 
 /**
+ * The tensor of a scalar, or of an array without arrays in it, whose elements were counted.
+ * @throws ServerError as `numbersFromJson`
+ */
+export function numbersFromElements(document: JsonDocument, at: number, datatype: DataType, elementCount: number): Uint8Array {
+  if (document.kind(at) === 'array') return numbersFromJson(document, at, datatype, elementCount)
+  const target = new ArrayBuffer(DATA_TYPES[datatype].byteSize)
+  elementWriter(datatype, target)(document, at, 0)
+  return new Uint8Array(target)
+}
+
+/** As `bytesFromJson`, for a scalar too. */
+export function bytesFromElements(document: JsonDocument, at: number, limit: number, tooLarge: (byteSize: number) => Error): Uint8Array {
+  if (document.kind(at) === 'array') return bytesFromJson(document, at, limit, tooLarge)
+  if (document.kind(at) !== 'string') throw bytesError()
+  const target = Buffer.allocUnsafe(4 + document.end(at) - at)
+  const end = document.copyString(at, target, 4)
+  if (end > limit) throw tooLarge(end)
+  target.writeUInt32LE(end - 4, 0)
+  return target.subarray(0, end)
+}
+
+/**
  * Reads a `data` array of strings into the raw BYTES form. The element count is checked by the core.
  * @param limit bytes; a tensor that would be larger makes `tooLarge` throw
  */
-export function bytesFromJson(document: JsonDocument, at: number, limit: number, tooLarge: (byteSize: number) => ServerError): Uint8Array {
+export function bytesFromJson(document: JsonDocument, at: number, limit: number, tooLarge: (byteSize: number) => Error): Uint8Array {
   const bytes = document.bytes
   // Escapes only shrink, so text length + 4 per element is enough: measured first, allocated once.
   let size = 0
@@ -105,7 +127,7 @@ function walkStrings(document: JsonDocument, at: number, visit: (start: number, 
       const end = stringEnd(bytes, offset)
       visit(offset, end)
       offset = end
-    } else throw new ServerError('INTERNAL', 'Unable to parse JSON bytes array: attempt to access JSON non-string as string')
+    } else throw bytesError()
   }
 }
 
@@ -241,6 +263,10 @@ function wordNumber(bytes: Buffer, at: number): number {
     throw dataError('attempt to access JSON non-number as double')
   }
   return literal === '-NaN' ? Number.NaN : numberOf(literal)
+}
+
+function bytesError(): ServerError {
+  return new ServerError('INTERNAL', 'Unable to parse JSON bytes array: attempt to access JSON non-string as string')
 }
 
 function nestingText(): string {

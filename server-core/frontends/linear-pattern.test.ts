@@ -1,0 +1,28 @@
+import { describe, expect, it } from 'vitest'
+import { randomNumbers } from '../testing/random-numbers.ts'
+import { LinearPattern } from './linear-pattern.ts'
+
+describe('LinearPattern', () => {
+  it.each([
+    'my_.*', '^x-', 'x-(trace|user)-id$', '[a-c]+-?[^0-9]', 'a{2,3}b', 'a{2}$', '(?:ab)*c', '', '^$', '.', '\\d+\\.\\w', 'a|', 'x{0}y', 'a{2,}', '[]a]', '[a-]', '(?i)X-A', 'a**', 'a+?b', '(a|b)(c|d){1,2}$', 'a{x',
+  ])('agrees with RegExp: %s', (pattern) => {
+    const ours = new LinearPattern(pattern)
+    const theirs = new RegExp(pattern.replace('(?i)', '').replace('a**', '(?:a*)*').replace('[]a]', '[\\]a]'), 'i')
+    const random = randomNumbers(1)
+    const texts = ['', 'a', 'aa', 'aab', 'aaab', 'X-Trace-Id', 'x-user-id', 'x-user-id2', 'my_header', 'MY_', 'bcd', 'abcd', 'a-', ']', 'y', '1.a', 'a{x', 'x-a']
+    for (let i = 0; i < 300; i++) texts.push(Array.from({ length: random(8) }, () => 'abcdx-_1.]{'[random(11)]).join(''))
+    for (const text of texts) expect([text, ours.matches(text)]).toEqual([text, theirs.test(text)])
+  })
+
+  it('takes time in proportion to the text where RegExp does not end', () => {
+    expect(new LinearPattern('(a+)+(a|aa)*(a*)*$b').matches('a'.repeat(20_000))).toBe(false)
+  })
+
+  it.each([
+    ['(', "missing ')'"], [')', "unexpected ')'"], ['[a', "missing ']'"], ['*a', "nothing to repeat before '*'"], ['(?=a)', 'look-around and named groups are not supported'],
+    ['\\1', "'\\1' is not supported"], ['a\\', "'\\' at the end"], ['a{3,2}', 'a repetition ends before it begins'], ['[b-a]', 'the range b-a is empty'],
+    ['((a{1000}){1000}){1000}', 'the pattern is too large'], ['('.repeat(500), 'groups are nested too deeply'],
+  ])('refuses %s', (pattern, text) => {
+    expect(() => new LinearPattern(pattern)).toThrow(text)
+  })
+})
