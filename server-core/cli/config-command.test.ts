@@ -152,6 +152,8 @@ describe('npu-console config generate', () => {
     expect(await run(['generate', path, '--backend=npu_om', '--npu=simulated'], process.env)).toMatchObject({ code: 0, error: '', out: expect.stringContaining('max_batch_size: 2') as string })
     await using repository = await TemporaryRepository.create({ 'm/1/model.om': await readFile(path), 'm/config.pbtxt': 'backend: "npu_om"\nmax_batch_size: 3\n' })
     expect((await run(['check', repository.path])).out).not.toContain('om-batch-over-gears')
+    expect(await run(['check', repository.path, '--npu=simulated'], process.env)).toMatchObject({ code: 1, error: '', out: expect.stringContaining('om-batch-over-gears') as string })
+    expect(await run(['check', repository.path, '--npu=off'])).toMatchObject({ code: 1, error: expect.stringContaining("--npu is auto or simulated here, not 'off'") as string })
   })
 })
 

@@ -7,16 +7,18 @@ import { checkConfig } from '../model-config/check-config.ts'
 import { applyEdits } from '../model-config/config-edit.ts'
 import { formatConfig } from '../model-config/format-config.ts'
 import { GENERATOR_BACKENDS, generateConfigFromFile } from '../model-config/generate-from-file.ts'
+import type { OmReader } from '../model-config/om-passport.ts'
 import { toServerError } from '../server-error.ts'
 import type { ServerError } from '../server-error.ts'
 import { CANN_FLAGS_USAGE, withOmReader } from './cann-flags.ts'
+import type { CannFlags } from './cann-flags.ts'
 import { diffConfigs, explainConfig } from './config-explain.ts'
 import type { ConfigLanguage } from './config-explain.ts'
 import { contextOf, findConfigTargets, isReadable, writeTarget } from './config-targets.ts'
 import type { ConfigTarget } from './config-targets.ts'
 
-export const CONFIG_COMMAND_USAGE = `  config check [--json] [--syntax-only] [--fix] [--disable-auto-complete-config] PATH...
-           say what is wrong with configs, and what repairs them
+export const CONFIG_COMMAND_USAGE = `  config check [--json] [--syntax-only] [--fix] [--disable-auto-complete-config] ${CANN_FLAGS_USAGE} PATH...
+           say what is wrong with configs, and what repairs them; CANN is asked about .om files
   config format [--check] PATH...
            indent and space configs; comments and order stay
   config generate MODEL_FILE --backend NAME ${CANN_FLAGS_USAGE}
@@ -72,10 +74,12 @@ interface Verb {
   run(call: Call): Promise<number>
 }
 
+const CANN_OPTIONS = { npu: { type: 'string' }, 'cann-set-env': { type: 'string' } } as const
+
 const VERBS: Readonly<Record<string, Verb>> = {
-  check: { options: { json: { type: 'boolean' }, 'syntax-only': { type: 'boolean' }, fix: { type: 'boolean' }, 'disable-auto-complete-config': { type: 'boolean' } }, run: check },
+  check: { options: { json: { type: 'boolean' }, 'syntax-only': { type: 'boolean' }, fix: { type: 'boolean' }, 'disable-auto-complete-config': { type: 'boolean' }, ...CANN_OPTIONS }, run: check },
   format: { options: { check: { type: 'boolean' } }, run: format },
-  generate: { options: { backend: { type: 'string' }, npu: { type: 'string' }, 'cann-set-env': { type: 'string' } }, run: generate },
+  generate: { options: { backend: { type: 'string' }, ...CANN_OPTIONS }, run: generate },
   explain: { options: {}, run: explain },
   diff: { options: {}, run: diff },
 }
@@ -127,6 +131,10 @@ const SEVERITIES: Readonly<Record<ConfigDiagnostic['severity'], LocalizedText>> 
 }
 
 async function check(call: Call): Promise<number> {
+  return withOmReader(cannFlags(call), call.environment, (readOm) => checkWith(call, readOm))
+}
+
+async function checkWith(call: Call, readOm: OmReader): Promise<number> {
   const { values, language, print } = call
   const options = { syntaxOnly: values['syntax-only'] === true }
   const found: { file: string; diagnostic: ConfigDiagnostic }[] = []
@@ -137,7 +145,7 @@ async function check(call: Call): Promise<number> {
       found.push({ file: target.file, diagnostic: unreadable(target.error) })
       continue
     }
-    const context = await contextOf(target, { isAutoCompleteOff: values['disable-auto-complete-config'] === true })
+    const context = await contextOf(target, { isAutoCompleteOff: values['disable-auto-complete-config'] === true, readOm })
     let diagnostics = checkConfig(target.text, context, options)
     if (values['fix'] === true && target.hash !== null) {
       const fixed = applyPreferredFixes(target.text, context, options)
@@ -194,18 +202,19 @@ async function format(call: Call): Promise<number> {
   return isCheck && unformatted > 0 ? 1 : 0
 }
 
-function textOf(value: string | boolean | undefined): string | undefined {
-  return typeof value === 'string' ? value : undefined
+function cannFlags({ values }: Call): CannFlags {
+  const textOf = (value: string | boolean | undefined) => (typeof value === 'string' ? value : undefined)
+  return { npu: textOf(values['npu']), cannSetEnv: textOf(values['cann-set-env']) }
 }
 
-async function generate({ values, positionals, environment, print }: Call): Promise<number> {
+async function generate(call: Call): Promise<number> {
+  const { values, positionals, environment, print } = call
   const [file] = positionals
   const backend = values['backend']
   if (file === undefined || positionals.length > 1) throw new UsageError('generate takes one MODEL_FILE')
   if (typeof backend !== 'string') throw new UsageError(`generate needs --backend NAME: ${Object.keys(GENERATOR_BACKENDS).join(', ')}`)
   if (!Object.hasOwn(GENERATOR_BACKENDS, backend)) throw new UsageError(`no config can be made for the backend '${backend}': ${Object.keys(GENERATOR_BACKENDS).join(', ')}`)
-  const [npu, cannSetEnv] = [textOf(values['npu']), textOf(values['cann-set-env'])]
-  const text = await withOmReader({ npu, cannSetEnv }, environment, (readOm) => generateConfigFromFile(file, backend, { readOm }))
+  const text = await withOmReader(cannFlags(call), environment, (readOm) => generateConfigFromFile(file, backend, { readOm }))
   print(text.replace(/\n$/, ''))
   return 0
 }

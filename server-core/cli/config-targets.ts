@@ -7,7 +7,7 @@ import { EMPTY_CONFIG_CONTEXT } from '../contract/config-language.ts'
 import type { ConfigContext } from '../contract/config-language.ts'
 import { LogHub } from '../logger.ts'
 import { readConfigContext, thisMachine } from '../model-config/config-context.ts'
-import { omReader } from '../model-config/om-passport.ts'
+import type { OmReader } from '../model-config/om-passport.ts'
 import { CONFIG_FILE_NAME, readConfigFile, writeConfigFile } from '../model-repository/config-file.ts'
 import { listDirectory } from '../model-repository/model-directory.ts'
 import { ServerError, toServerError } from '../server-error.ts'
@@ -77,8 +77,8 @@ async function readTarget(file: string, isInModel: boolean): Promise<FoundConfig
 }
 
 /** What the config is judged against: its folder, this machine, and the backends of this server. */
-export async function contextOf(target: ConfigTarget, options: { readonly isAutoCompleteOff: boolean }): Promise<ConfigContext> {
-  const here = { ...options, machine: thisMachine(), backends: backendNames(new LogHub()), readOm: omReader() }
+export async function contextOf(target: ConfigTarget, options: { readonly isAutoCompleteOff: boolean; readonly readOm: OmReader }): Promise<ConfigContext> {
+  const here = { ...options, machine: thisMachine(), backends: backendNames(new LogHub()) }
   return target.modelDirectory === null ? { ...EMPTY_CONFIG_CONTEXT, ...here } : await readConfigContext(target.modelDirectory, here)
 }
 
