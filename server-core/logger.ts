@@ -43,6 +43,8 @@ export class LogHub {
   readonly #now: () => number
   #sequence = 0
   #settings: LogSettings
+  /** Whether the cards of this server are simulated, which each entry from then on says. */
+  isSimulated = false
 
   constructor(options: { settings?: Partial<LogSettings>; capacity?: number; now?: () => number } = {}) {
     this.#settings = { ...DEFAULT_LOG_SETTINGS, ...options.settings }
@@ -87,7 +89,7 @@ export class LogHub {
   }
 
   #write(level: LogLevel, source: string, message: string, fields: LogFields): void {
-    const entry: LogEntry = { sequence: ++this.#sequence, time: this.#now(), level, source, message, fields }
+    const entry: LogEntry = { sequence: ++this.#sequence, time: this.#now(), level, source, message, fields, ...(this.isSimulated ? { isSimulated: true as const } : {}) }
     this.#recent.push(entry)
     if (this.#recent.length > this.#capacity * 1.25) this.#recent.splice(0, this.#recent.length - this.#capacity)
     for (const sink of this.#sinks) sink(entry)

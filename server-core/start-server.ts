@@ -27,6 +27,7 @@ import { SharedMemoryRegions } from './shared-memory/shared-memory-regions.ts'
 import { textTable } from './text-table.ts'
 import { findDcmi } from './telemetry/dcmi-source.ts'
 import { Devices } from './telemetry/devices.ts'
+import { findCann } from './telemetry/doctor/cann-installation.ts'
 import { thisMachine } from './telemetry/doctor/machine.ts'
 import type { NpuTelemetrySource } from './telemetry/npu-telemetry-source.ts'
 import { TritonInferenceServer } from './triton-inference-server.ts'
@@ -65,29 +66,33 @@ export interface StartServerHooks {
 export async function startServer(options: ServerOptions, hooks: StartServerHooks = {}): Promise<RunningServer> {
   const logs = hooks.logs ?? new LogHub()
   logs.change(logSettings(options))
+  logs.isSimulated = options.npu === 'simulated'
   const log = logs.logger('start-server')
   const simulated = options.npu === 'simulated' ? await startSimulatedNpu(options, log) : null
   const simulation = npuSimulation(simulated, options, logs.logger('simulated-npu'))
   const registry = new BackendRegistry(builtInBackends(logs), simulated === null ? options : { ...options, backendConfig: withSimulatedCann(options.backendConfig, simulated) }, logs)
+  const machine = thisMachine(simulated?.environment ?? process.env, onnxRuntimeVersion(), {
+    npu: { source: options.npu, simulatedCann: simulated?.cann.directory ?? null }, nativeDirectory: dirname(NATIVE_ADDON_PATH),
+  })
+  const cann = options.npu === 'auto' ? await findCann(machine) : null
   const devices: Devices = new Devices({
-    clock: systemClock, logs, machine: thisMachine(simulated?.environment ?? process.env, onnxRuntimeVersion(), {
-      npu: { source: options.npu, simulatedCann: simulated?.cann.directory ?? null }, nativeDirectory: dirname(NATIVE_ADDON_PATH),
-    }),
-    processId: process.pid, modelSummaries: () => server.modelSummaries(), findDcmi: dcmiFinder(simulated, logs.logger('npu-telemetry')),
+    clock: systemClock, logs, machine, processId: process.pid, modelSummaries: () => server.modelSummaries(), findDcmi: dcmiFinder(simulated, logs.logger('npu-telemetry')),
     onCardsAnswer: (isBack) => { server.cardsAnswer(isBack) },
   })
   const server: TritonInferenceServer = new TritonInferenceServer({ options, registry, clock: systemClock, logs, npus: () => devices.samples() })
   server.subscribe({ modelChanged: (summary) => { devices.modelChanged(summary) } })
-  // The status tells how many cards there are.
-  let announcedCount = devices.count
-  devices.subscribe(() => {
-    if (devices.count === announcedCount) return
-    announcedCount = devices.count
+  // The status tells how many cards there are, and their driver.
+  const known = () => `${devices.count} ${devices.driverVersion}`
+  let announced = known()
+  devices.subscribe(({ isSimulated }) => {
+    logs.isSimulated = isSimulated || options.npu === 'simulated'
+    if (known() === announced) return
+    announced = known()
     server.announceStatus()
   })
   const frontends = new Map<FrontendName, Frontend>()
   const addresses: Record<FrontendName, ListeningAddress | null> = { http: null, grpc: null, metrics: null, console: null }
-  const status = statusReader(options, server, addresses, devices, hooks.restart !== undefined)
+  const status = statusReader(options, server, addresses, devices, { cannVersion: cann?.version ?? null, canRestart: hooks.restart !== undefined })
 
   const open = async (name: FrontendName, service: string, start: () => Promise<Frontend>) => {
     const frontend = await start().catch(withPortOwner)
@@ -191,7 +196,7 @@ function withSimulatedCann(backendConfig: ServerOptions['backendConfig'], { cann
   return { ...backendConfig, ...Object.fromEntries(NPU_BACKENDS.map((backend) => [backend, { ...backendConfig[backend], [CANN_LIBRARIES]: cann.libraryDirectory }])) }
 }
 
-function statusReader(options: ServerOptions, server: InferenceServer, addresses: ListeningAddresses, devices: Devices, canRestart: boolean): () => ServerStatus {
+function statusReader(options: ServerOptions, server: InferenceServer, addresses: ListeningAddresses, devices: Devices, fixed: Pick<ServerStatus, 'cannVersion' | 'canRestart'>): () => ServerStatus {
   const instanceId = randomUUID()
   const startedAt = Date.now()
   const runtimeVersion = onnxRuntimeVersion()
@@ -211,9 +216,10 @@ function statusReader(options: ServerOptions, server: InferenceServer, addresses
     cpuCount: availableParallelism(),
     totalMemoryBytes: totalmem(),
     npuCount: devices.count,
+    driverVersion: devices.driverVersion,
     npuSource: options.npu,
     npuFallback: options.npuFallback,
-    canRestart,
+    ...fixed,
   })
 }
 

@@ -89,7 +89,7 @@ function status(): ServerStatus {
   return {
     id: 'triton', version: '2.73.0', instanceId: String(startedAt), state: 'READY', startedAt, controlMode: options.scenario === 'poll' ? 'poll' : 'explicit',
     repositoryPaths: options.scenario === 'empty' ? [] : ['/data/edge-ocr'], http: listen(8000), grpc: listen(8001), metrics: listen(8002), console: listen(Number(options.port)), processId: process.pid,
-    nodeVersion: process.version, onnxRuntimeVersion: '1.30.0', platform: 'linux-x64', cpuCount: 8, totalMemoryBytes: 2 ** 34, npuCount: null, npuSource: 'auto', npuFallback: 'fail', canRestart: false,
+    nodeVersion: process.version, onnxRuntimeVersion: '1.30.0', platform: 'linux-x64', cpuCount: 8, totalMemoryBytes: 2 ** 34, npuCount: null, cannVersion: null, driverVersion: null, npuSource: 'auto', npuFallback: 'fail', canRestart: false,
   }
 }
 
@@ -100,7 +100,7 @@ let imported: ModelImportSource = { kind: 'local', paths: [] }
 const handlers: Partial<Record<ConsoleCommandName, (args: Record<string, unknown>) => unknown>> = {
   'server.status': status,
   'devices.report': () => ({ source: null, isSimulated: false, driverVersion: null, problem: null, cards: [], processes: null, memory: [], visibleDevices: null }),
-  'doctor.run': () => ({ ranAt: Date.now(), milliseconds: 0, hasNpu: false, summary: { en: 'The test double has no machine.', 'zh-CN': '测试替身没有机器。' }, devices: [], checks: [] }),
+  'doctor.run': () => ({ ranAt: Date.now(), milliseconds: 0, hasNpu: false, isSimulated: false, summary: { en: 'The test double has no machine.', 'zh-CN': '测试替身没有机器。' }, devices: [], checks: [] }),
   'repository.models': () => [...models.values()],
   'repository.rescan': () => [...models.values()],
   'repository.open': () => { throw new Refusal('/data/old is not a directory or cannot be read (EACCES)') },

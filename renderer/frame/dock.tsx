@@ -4,12 +4,15 @@ import { useRef, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { CloseIcon, LogIcon, WarningIcon } from '../components/icons.tsx'
 import { IconButton } from '../components/icon-button.tsx'
+import type { ServerStatus } from '../../server-core/contract/console-api.ts'
+import { LogMark } from '../components/log-mark.tsx'
 import { StateMark } from '../components/state-pill.tsx'
 import { useConsole } from '../console-store.ts'
 import { formatClock, formatClockMilliseconds } from '../lib/format.ts'
+import { logFacts, logLine } from '../lib/log-line.ts'
 import { modelState } from '../lib/model-state.ts'
 import { useNow } from '../lib/use-now.ts'
-import { LogPanel, logFacts } from './log-panel.tsx'
+import { LogPanel } from './log-panel.tsx'
 import { ProblemsPanel } from './problems-panel.tsx'
 
 type Panel = 'logs' | 'problems'
@@ -53,8 +56,7 @@ function CloseDock({ close }: { readonly close: () => void }) {
 function LastLogLine() {
   const last = useConsole((state) => state.log[state.log.length - 1])
   if (last === undefined) return <span className="npu-grow" />
-  const text = `${formatClockMilliseconds(last.time)}  ${last.level.toUpperCase()}  ${last.source}  ${last.message}${logFacts(last)}`
-  return <span className="npu-mono npu-quiet npu-cut npu-grow" title={text}>{text}</span>
+  return <span className="npu-mono npu-quiet npu-cut npu-grow" title={logLine(last)}>{`${formatClockMilliseconds(last.time)}  ${last.level.toUpperCase()}  ${last.source}  `}<LogMark entry={last} />{`${last.message}${logFacts(last)}`}</span>
 }
 
 function DockFacts() {
@@ -65,8 +67,19 @@ function DockFacts() {
   return (
     <>
       {isSimulated && <span className="npu-row npu-is-simulated npu-dock-simulated"><StateMark kind="simulated" isDecoration />{t('dock.simulated')}</span>}
-      {status !== null && <span className="npu-quiet npu-dock-version">{status.onnxRuntimeVersion === null ? `v${status.version}` : `ONNX Runtime ${status.onnxRuntimeVersion}`}</span>}
+      {status !== null && <Versions status={status} />}
       <span className="npu-quiet npu-mono">{formatClock(now)}</span>
     </>
   )
+}
+
+/** What computes: CANN and the driver of the cards, else ONNX Runtime. Pointing at it names all of them. */
+function Versions({ status: { version, onnxRuntimeVersion, cannVersion, driverVersion, npuSource } }: { readonly status: ServerStatus }) {
+  const { t } = useTranslation()
+  const cann = npuSource === 'simulated' ? t('dock.simulatedCann') : cannVersion === null ? null : `CANN ${cannVersion}`
+  const npu = [cann, driverVersion === null ? null : t('dock.driver', { version: driverVersion })].filter((part) => part !== null)
+  const own = `v${version}`
+  const runtime = onnxRuntimeVersion === null ? [] : [`ONNX Runtime ${onnxRuntimeVersion}`]
+  const shown = npu.length > 0 ? npu : runtime.length > 0 ? runtime : [own]
+  return <span className="npu-quiet npu-dock-version" title={[...npu, ...runtime, own].join(' · ')} data-testid="dock-version">{shown.join(' · ')}</span>
 }

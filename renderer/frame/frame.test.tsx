@@ -99,6 +99,25 @@ describe('frame', () => {
     expect([...frame.container.querySelectorAll('.npu-problem-name')].map((link) => link.getAttribute('href'))).toEqual(['#/models/a', '#/models/b'])
   })
 
+  it('names what computes: CANN and the driver where there are cards, else ONNX Runtime', async () => {
+    const version = () => frame.container.querySelector('[data-testid="dock-version"]')
+    const show = (part: Parameters<typeof serverStatus>[0]) => act(async () => useConsole.setState({ status: serverStatus({ onnxRuntimeVersion: '1.27.0', ...part }) }))
+    await show({})
+    expect(version()?.textContent).toBe('ONNX Runtime 1.27.0')
+    await show({ cannVersion: '8.5.0', driverVersion: '25.2.0' })
+    expect(version()?.textContent).toBe('CANN 8.5.0 · driver 25.2.0')
+    expect(version()?.getAttribute('title')).toContain('ONNX Runtime 1.27.0')
+    await show({ npuSource: 'simulated', driverVersion: '26.0.sim' })
+    expect(version()?.textContent).toBe('CANN (simulated) · driver 26.0.sim')
+  })
+
+  it('says of a log line, in the dock and in its log, that the cards are simulated', async () => {
+    const entry = { sequence: 1, time: 0, level: 'info', source: 'core', message: 'cards found', fields: {}, isSimulated: true } as const
+    await act(async () => useConsole.setState({ log: [entry] }))
+    expect(frame.container.querySelector('.npu-dock-bar')?.textContent).toContain('[simulated] cards found')
+    expect(filterLog([entry], 'verbose', '[simulated]')).toEqual([entry])
+  })
+
   it.each(['logs', 'problems'])('gives the focus back to the button when the %s close', async (panel) => {
     const button = frame.container.querySelector<HTMLButtonElement>(`[data-testid="dock-${panel}-button"]`)
     const open = async () => {

@@ -6,28 +6,21 @@ import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { LogEntry, LogLevel } from '../../server-core/contract/console-api.ts'
 import { CopyButton } from '../components/copy-button.tsx'
+import { LogMark } from '../components/log-mark.tsx'
 import { SearchIcon } from '../components/icons.tsx'
 import { useConsole } from '../console-store.ts'
 import { formatClockMilliseconds } from '../lib/format.ts'
+import { logFacts, logLine, logMark } from '../lib/log-line.ts'
 
 const LEVELS: readonly LogLevel[] = ['error', 'warning', 'info', 'verbose']
 const LINE_HEIGHT = 20
-
-/** ` model=ppocr_rec version=1`: the facts of an entry as text, '' where it has none. */
-export function logFacts(entry: LogEntry): string {
-  return Object.entries(entry.fields).map(([key, value]) => ` ${key}=${String(value)}`).join('')
-}
 
 /** Entries at least as severe as the level that hold the text. */
 export function filterLog(log: readonly LogEntry[], level: LogLevel, text: string): readonly LogEntry[] {
   const limit = LEVELS.indexOf(level)
   const wanted = text.toLowerCase()
   if (level === 'verbose' && wanted === '') return log
-  return log.filter((entry) => LEVELS.indexOf(entry.level) <= limit && (wanted === '' || `${entry.source} ${entry.message}${logFacts(entry)}`.toLowerCase().includes(wanted)))
-}
-
-function logLine(entry: LogEntry): string {
-  return `${formatClockMilliseconds(entry.time)} ${entry.level.toUpperCase()} ${entry.source} ${entry.message}${logFacts(entry)}`
+  return log.filter((entry) => LEVELS.indexOf(entry.level) <= limit && (wanted === '' || `${entry.source} ${logMark(entry)}${entry.message}${logFacts(entry)}`.toLowerCase().includes(wanted)))
 }
 
 export function LogPanel({ close }: { readonly close: ReactNode }) {
@@ -46,7 +39,7 @@ export function LogPanel({ close }: { readonly close: ReactNode }) {
         <Input size="small" contentBefore={<SearchIcon />} value={text} onChange={(_event, { value }) => setText(value)} placeholder={t('dock.find')} aria-label={t('dock.find')} />
         <span className="npu-quiet npu-small-text">{t('dock.lines', { shown: shown.length, total: log.length })}</span>
         <span className="npu-grow" />
-        <CopyButton text={() => shown.map(logLine).join('\n')} label={t('dock.copyLog')} hasLabel />
+        <CopyButton text={() => shown.map((entry) => logLine(entry)).join('\n')} label={t('dock.copyLog')} hasLabel />
         {close}
       </div>
       <LogLines entries={shown} />
@@ -79,7 +72,7 @@ function LogLines({ entries }: { readonly entries: readonly LogEntry[] }) {
                 <span className="npu-quiet">{formatClockMilliseconds(entry.time)}</span>
                 <span className="npu-log-level">{entry.level.toUpperCase()}</span>
                 <span className="npu-quiet npu-cut">{entry.source}</span>
-                <span className="npu-cut">{entry.message}<span className="npu-quiet">{logFacts(entry)}</span></span>
+                <span className="npu-cut"><LogMark entry={entry} />{entry.message}<span className="npu-quiet">{logFacts(entry)}</span></span>
               </div>
             )
           })}

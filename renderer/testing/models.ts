@@ -41,6 +41,6 @@ export function npuSample(part: Partial<NpuSample> = {}): NpuSample {
 export function serverStatus(part: Partial<ServerStatus> = {}): ServerStatus {
   return {
     id: 'triton', version: '2.73.0', instanceId: 'first', state: 'READY', startedAt: 500, controlMode: 'explicit', repositoryPaths: ['/models'], http: { address: '127.0.0.1', port: 8000 }, grpc: null, metrics: null, console: null,
-    processId: 1, nodeVersion: 'v24', onnxRuntimeVersion: null, platform: 'linux-x64', cpuCount: 2, totalMemoryBytes: 2 ** 30, npuCount: null, npuSource: 'auto', npuFallback: 'fail', canRestart: false, ...part,
+    processId: 1, nodeVersion: 'v24', onnxRuntimeVersion: null, platform: 'linux-x64', cpuCount: 2, totalMemoryBytes: 2 ** 30, npuCount: null, cannVersion: null, driverVersion: null, npuSource: 'auto', npuFallback: 'fail', canRestart: false, ...part,
   }
 }

@@ -1,6 +1,6 @@
 /** `npu-console doctor`: what this machine lacks to serve from an NPU, and the exact repair. Needs no server. */
 import { parseArgs } from 'node:util'
-import { NPU_SOURCES, type DeviceCard, type DoctorReport, type DoctorVerdict, type NpuSource } from '../contract/devices.ts'
+import { NPU_SOURCES, SIMULATED_MARK, type DeviceCard, type DoctorReport, type DoctorVerdict, type NpuSource } from '../contract/devices.ts'
 import type { LocalizedText } from '../contract/config-language.ts'
 import { DEFAULT_SERVER_OPTIONS } from '../options.ts'
 import { ServerError } from '../server-error.ts'
@@ -74,11 +74,11 @@ function printDevices(devices: readonly DeviceCard[]): readonly string[] {
   ]))]
 }
 
-function printReport({ summary, checks, devices }: DoctorReport, language: keyof LocalizedText): string {
+function printReport({ isSimulated, summary, checks, devices }: DoctorReport, language: keyof LocalizedText): string {
   const lines = checks.flatMap(({ verdict, title, detail, fix }) => [
     '', `[${VERDICTS[verdict][language]}] ${title[language]}`, `    ${detail[language]}`,
     ...(fix === null ? [] : [`    ${FIX[language]}${language === 'en' ? ': ' : '：'}${fix.text[language]}`]),
     ...(fix?.command === null || fix?.command === undefined ? [] : [`      ${fix.command}`]),
   ])
-  return [summary[language], ...printDevices(devices), ...lines].join('\n')
+  return [`${isSimulated ? `${SIMULATED_MARK} ` : ''}${summary[language]}`, ...printDevices(devices), ...lines].join('\n')
 }

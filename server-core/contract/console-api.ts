@@ -31,6 +31,8 @@ export interface LogEntry {
   readonly message: string
   /** Facts as fields; `model` where the entry is about one. */
   readonly fields: Readonly<Record<string, string | number | boolean>>
+  /** The cards of this server are simulated: said wherever the entry is shown or printed, since lines get copied. Absent: they are not. */
+  readonly isSimulated?: true
 }
 
 export interface ListeningAddress {
@@ -60,6 +62,10 @@ export interface ServerStatus {
   readonly totalMemoryBytes: number
   /** null: no NPU found. */
   readonly npuCount: number | null
+  /** Of the CANN that the Doctor finds; null: none, its version is not known, or the cards are simulated. */
+  readonly cannVersion: string | null
+  /** As the cards' driver says; null: no NPU found, or it does not say. */
+  readonly driverVersion: string | null
   /** `--npu`: 'simulated' is to be said wherever cards are shown. */
   readonly npuSource: NpuSource
   /** `--npu-fallback`; the parameter `npu_fallback` of a model overrules it. */

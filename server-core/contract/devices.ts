@@ -6,6 +6,9 @@ import type { ServerRestart } from './console-api.ts'
 export const NPU_SOURCES = ['auto', 'simulated', 'off'] as const
 export type NpuSource = (typeof NPU_SOURCES)[number]
 
+/** Before the message of a log entry of a server with simulated cards: in no language, as the log. */
+export const SIMULATED_MARK = '[simulated]'
+
 /** `--npu-fallback`: what becomes of a model that asks for an NPU and cannot get it. 'allow': ONNX models run on the CPU, and are marked as degraded. */
 export const NPU_FALLBACKS = ['fail', 'allow'] as const
 export type NpuFallback = (typeof NPU_FALLBACKS)[number]
@@ -165,6 +168,8 @@ export interface DoctorReport {
   readonly milliseconds: number
   /** A card, its driver or its tools were found. */
   readonly hasNpu: boolean
+  /** The cards that were looked at are simulated ones. */
+  readonly isSimulated: boolean
   /** The whole in one sentence. */
   readonly summary: LocalizedText
   /** By all the numbers that name them; empty where the driver lists none. */

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { ConsoleClient } from '../testing/console-client.ts'
 import { createFakeNpuSmi, npuSmiOutput } from '../testing/fake-npu-smi.ts'
 import { HttpClient } from '../testing/http-client.ts'
 import { startServerProcess } from '../testing/server-process.ts'
@@ -9,6 +10,18 @@ import { identityConfig, TemporaryRepository } from '../testing/temporary-reposi
 const MODEL = { 'm/config.pbtxt': identityConfig(), 'm/1/x': '' }
 
 describe('a server on a machine with cards', () => {
+  it('tells the console which CANN and which driver they have, and marks no log line as simulated', async () => {
+    await using repository = await TemporaryRepository.create(MODEL)
+    await using folder = await TemporaryRepository.create({ 'cann/version.cfg': 'version=8.5.0\n' })
+    const tool = createFakeNpuSmi(folder.path)
+    tool.set('info', npuSmiOutput('info-910b'))
+    await using server = await disposable([`--model-repository=${repository.path}`, '--console', '--console-token=secret'], { PATH: `${tool.directory}:${process.env['PATH'] ?? ''}`, ASCEND_HOME_PATH: join(folder.path, 'cann') })
+    const console = await ConsoleClient.open(Number(new URL(server.consoleUrl).port), 'secret')
+    await expect.poll(() => console.command('server.status'), { timeout: 10_000 }).toMatchObject({ npuCount: 2, cannVersion: '8.5.0', driverVersion: expect.stringMatching(/^\d+\./) as string })
+    expect(server.output()).not.toContain('[simulated]')
+    console.close()
+  })
+
   it('reports them in /metrics, follows what changes, and has no figures when the driver has none', async () => {
     await using repository = await TemporaryRepository.create(MODEL)
     await using folder = await TemporaryRepository.create({})

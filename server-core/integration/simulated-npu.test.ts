@@ -22,6 +22,8 @@ describe('npu-console serve --npu=simulated', () => {
     expect(server.output()).toContain('the cards are simulated')
     expect(server.output()).toMatch(/cards found.*simulated=true|simulated.*cards found/)
     expect(server.output()).toContain('source="dcmi"')
+    const lines = server.output().split('\n').filter((line) => /^[EWI]\d{4} /.test(line))
+    expect(lines.filter((line) => !line.includes('] [simulated] '))).toEqual([])
     const settings = /"?settings"?[=:]"?([^\s",]+)/.exec(server.output())?.[1] ?? ''
     expect(existsSync(settings)).toBe(true)
 
@@ -60,7 +62,7 @@ describe('npu-console serve --npu=simulated', () => {
     const metrics = new HttpClient(server.metricsPort)
     await expect.poll(async () => (await metrics.send({ path: '/metrics' }).catch(() => ({ text: '' }))).text, { timeout: 30_000 }).toContain('machine_npu_nums{simulated="true"} 1')
     const after = await ConsoleClient.open(consolePort, 'secret')
-    expect(await after.command('server.status')).toMatchObject({ npuSource: 'simulated', npuFallback: 'allow', npuCount: 1, processId: server.processId, http: { port: server.httpPort } })
+    expect(await after.command('server.status')).toMatchObject({ npuSource: 'simulated', npuFallback: 'allow', npuCount: 1, cannVersion: null, driverVersion: '26.0.sim', processId: server.processId, http: { port: server.httpPort } })
     expect((await after.command('repository.models')).map(({ name, state }) => [name, state])).toEqual([['m', 'READY']])
     expect(await after.command('npu.setFaults', { faults: [{ kind: 'ecc', device: 0, count: null, phase: null, needsReset: false }] })).toHaveLength(1)
     expect(await after.command('npu.simulation')).toMatchObject({ isOn: true, cards: ['910B3'], timeScale: 0.5, faults: [{ kind: 'ecc', device: 0 }] })
@@ -79,6 +81,7 @@ describe('npu-console doctor --npu=simulated', () => {
     const machine = thisMachine(process.env, onnxRuntimeVersion(), { nativeDirectory: dirname(NATIVE_ADDON_PATH) })
     await doctorCommand(['--json', '--npu=simulated', '--npu-simulated-cards=310P3-duo,910B3'], machine, { print: (text) => { output.push(text) }, printError: (text) => { output.push(text) } })
     const report = JSON.parse(output.join('')) as DoctorReport
+    expect(report.isSimulated).toBe(true)
     expect(report.devices.map(({ slot, chipIndex, logicalId, chip }) => [slot, chipIndex, logicalId, chip])).toEqual([[0, 0, 0, '310P3'], [0, 1, 1, '310P3'], [1, 0, 2, '910B3']])
     const ofNpu = report.checks.filter(({ id }) => ['npu', 'driver', 'firmware', 'npu-smi', 'cards', 'device-nodes', 'cann', 'environment', 'visible-devices'].includes(id))
     expect(ofNpu.map(({ verdict }) => verdict)).toEqual(ofNpu.map(() => 'ok'))

@@ -65,6 +65,8 @@ export class Devices implements DevicesView {
 
   /** Null: no NPU found. */
   get count(): number | null { return this.#telemetry.count }
+  /** Null: no NPU found, or the driver does not say. */
+  get driverVersion(): string | null { return this.#telemetry.driverVersion }
 
   start(): void { this.#telemetry.start() }
   stop(): void { this.#telemetry.stop() }

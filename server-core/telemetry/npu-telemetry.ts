@@ -67,6 +67,8 @@ export class NpuTelemetry {
   /** Null: no NPU found. */
   get count(): number | null { return this.#reading === null ? null : this.#reading.chips.length }
 
+  get driverVersion(): string | null { return this.#reading?.driverVersion ?? null }
+
   /** Each card as it is known now; null: no NPU found. What is too old is unknown. */
   samples(): readonly NpuSample[] | null {
     const reading = this.#reading
@@ -95,7 +97,7 @@ export class NpuTelemetry {
     return {
       source: this.#source?.kind ?? null,
       isSimulated: this.#reading?.isSimulated ?? false,
-      driverVersion: this.#reading?.driverVersion ?? null,
+      driverVersion: this.driverVersion,
       problem: this.#problem,
       cards: deviceCards(chips, visible),
       processes: lists.length === 0 ? null : chips.flatMap((chip, index) => this.#processesOf(chip, cardNumber(chip, index))),

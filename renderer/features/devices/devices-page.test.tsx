@@ -24,7 +24,7 @@ const WITH_CARDS: DevicesReport = {
 }
 const sample = (second: number, ...npus: NpuSample[]): ServerSample => ({ ...serverSample(second), npus })
 const DOCTOR: DoctorReport = {
-  ranAt: Date.now(), milliseconds: 5, hasNpu: true, devices: [device()], summary: { en: '1 problem; first: Python.', 'zh-CN': '1 个问题；首先：Python。' },
+  ranAt: Date.now(), milliseconds: 5, hasNpu: true, isSimulated: false, devices: [device()], summary: { en: '1 problem; first: Python.', 'zh-CN': '1 个问题；首先：Python。' },
   checks: [
     { id: 'python', verdict: 'problem', title: { en: 'Packages are missing', 'zh-CN': '缺少软件包' }, detail: { en: 'numpy', 'zh-CN': 'numpy' }, fix: { text: { en: 'Install them.', 'zh-CN': '安装它们。' }, command: "pip install 'numpy<2'", restart: null } },
     { id: 'driver', verdict: 'ok', title: { en: 'Driver 25.2.0', 'zh-CN': '驱动 25.2.0' }, detail: { en: '-', 'zh-CN': '-' }, fix: null },

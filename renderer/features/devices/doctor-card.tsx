@@ -3,7 +3,7 @@ import { Button } from '@fluentui/react-components'
 import { Fragment } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { ServerRestart } from '../../../server-core/contract/console-api.ts'
-import type { DoctorCheck, DoctorReport, DoctorVerdict } from '../../../server-core/contract/devices.ts'
+import { SIMULATED_MARK, type DoctorCheck, type DoctorReport, type DoctorVerdict } from '../../../server-core/contract/devices.ts'
 import { Age } from '../../components/age.tsx'
 import { Card } from '../../components/card.tsx'
 import { CopyButton } from '../../components/copy-button.tsx'
@@ -98,8 +98,8 @@ function ApplyFix({ title, restart }: { readonly title: string; readonly restart
   )
 }
 
-function reportText({ summary, devices, checks }: DoctorReport, word: (verdict: DoctorVerdict) => string): string {
+function reportText({ isSimulated, summary, devices, checks }: DoctorReport, word: (verdict: DoctorVerdict) => string): string {
   // As npu-console doctor lists them: whoever reads the report needs the numbers, in the tools' own words.
   const cards = devices.map(({ slot, chipIndex, chip, busId, logicalId, visibleId, deviceNode }) => `NPU ${slot} · Chip ${chipIndex ?? '-'} · ${chip} · ${busId ?? '-'} · Logical id ${logicalId ?? '-'} · Visible id ${visibleId ?? '-'} · ${deviceNode ?? '-'}`)
-  return [localized(summary), ...cards, ...checks.map(({ verdict, title, detail, fix }) => [`[${word(verdict)}] ${localized(title)}`, `  ${localized(detail)}`, ...(fix === null ? [] : [`  ${localized(fix.text)}`]), ...(fix === null || fix.command === null ? [] : [`  ${fix.command}`])].join('\n'))].join('\n')
+  return [`${isSimulated ? `${SIMULATED_MARK} ` : ''}${localized(summary)}`, ...cards, ...checks.map(({ verdict, title, detail, fix }) => [`[${word(verdict)}] ${localized(title)}`, `  ${localized(detail)}`, ...(fix === null ? [] : [`  ${localized(fix.text)}`]), ...(fix === null || fix.command === null ? [] : [`  ${fix.command}`])].join('\n'))].join('\n')
 }

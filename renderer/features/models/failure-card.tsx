@@ -6,6 +6,7 @@ import { Button } from '@fluentui/react-components'
 import { useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { LogEntry, ModelDetail } from '../../../server-core/contract/console-api.ts'
+import { SIMULATED_MARK } from '../../../server-core/contract/devices.ts'
 import type { ModelSummary } from '../../../server-core/contract/repository.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { Disclosure } from '../../components/disclosure.tsx'
@@ -15,10 +16,9 @@ import { command } from '../../console-client.ts'
 import { useConsole } from '../../console-store.ts'
 import { explainFailure, formatPlace, isConfigFailure } from '../../lib/failure-explanation.ts'
 import type { FailureExplanation } from '../../lib/failure-explanation.ts'
-import { formatClockMilliseconds } from '../../lib/format.ts'
+import { logFacts, logLine } from '../../lib/log-line.ts'
 import { failureReason, modelState, readyVersions } from '../../lib/model-state.ts'
 import { navigate, routeHash } from '../../router.ts'
-import { logFacts } from '../../frame/log-panel.tsx'
 import { failureSentence } from './failure-sentence.ts'
 import { loadModels, useLoadAvailability } from './models-store.ts'
 import './failure-card.css'
@@ -73,7 +73,7 @@ export function FailureCard({ model }: { readonly model: ModelSummary }) {
       <Disclosure title={t('logExcerpt')} note={detail.kind === 'known' ? t('lines', { count: log.length }) : undefined}>
         {detail.kind === 'failed' ? <pre className="npu-server-text">{errorText(detail.error)}</pre>
           : log.length === 0 ? <p className="npu-secondary">{detail.kind === 'waiting' ? t('readingLog') : t('noLog')}</p>
-            : <pre className="npu-server-text" tabIndex={0} aria-label={t('logExcerpt')}>{log.map(logText).join('\n')}</pre>}
+            : <pre className="npu-server-text" tabIndex={0} aria-label={t('logExcerpt')}>{log.map((entry) => logLine(entry)).join('\n')}</pre>}
       </Disclosure>
     </div>
   )
@@ -118,10 +118,6 @@ function StillFine({ model }: { readonly model: ModelSummary }) {
   return <>{others > 0 ? t('fine.both', { own, others: t('fine.others', { count: others }) }) : own}</>
 }
 
-function logText(entry: LogEntry): string {
-  return `${formatClockMilliseconds(entry.time)} ${entry.level.toUpperCase()} ${entry.source} ${entry.message}${logFacts(entry)}`
-}
-
 /** Plain text for an issue or a chat. English, as the log is. */
 function failureReport(model: ModelSummary, answer: Detail): string {
   const status = useConsole.getState().status
@@ -129,7 +125,7 @@ function failureReport(model: ModelSummary, answer: Detail): string {
   return [
     `model ${model.name} (backend ${model.backend || 'unknown'}): ${model.state}`, ...model.versions.map((version) => `  version ${version.version}: ${version.state} ${version.reason}`),
     `reason: ${failureReason(model)}`,
-    status === null ? '' : `server ${status.version}, ONNX Runtime ${status.onnxRuntimeVersion ?? 'unknown'}, Node ${status.nodeVersion}, ${status.platform}`,
-    '', 'config.pbtxt:', known?.configText ?? '(none)', '', 'log:', ...(known?.log ?? []).map(logText),
+    status === null ? '' : `server ${status.version}, ONNX Runtime ${status.onnxRuntimeVersion ?? 'unknown'}, Node ${status.nodeVersion}, ${status.platform}${status.npuSource === 'simulated' ? `, cards ${SIMULATED_MARK}` : ''}`,
+    '', 'config.pbtxt:', known?.configText ?? '(none)', '', 'log:', ...(known?.log ?? []).map((entry) => logLine(entry)),
   ].join('\n')
 }

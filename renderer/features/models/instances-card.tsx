@@ -8,8 +8,8 @@ import { StatePill, type StateKind } from '../../components/state-pill.tsx'
 import { formatBytes, UNKNOWN } from '../../lib/format.ts'
 import { instanceTally } from '../../lib/instance-state.ts'
 
-/** With what the backends say. */
-const COLUMNS = 7
+/** With what the backends say, which the kind of the group would only contradict: backends choose cards themselves and leave it at KIND_CPU. */
+const COLUMNS = 6
 const STATES: Readonly<Record<ModelInstanceState, StateKind>> = { STARTING: 'loading', READY: 'ready', RESTARTING: 'degraded', FAILED: 'failed', STOPPED: 'unloading' }
 
 export function InstancesCard({ model }: { readonly model: ModelSummary }) {
@@ -21,11 +21,11 @@ export function InstancesCard({ model }: { readonly model: ModelSummary }) {
   const note = [t('instances.running', { running, count: total }), ...(rows.length > total ? [t('instances.passiveCount', { count: rows.length - total })] : [])].join(' · ')
   return (
     <Card title={t('instances.title')} note={note} isFlush>
-      <div className="npu-scroll-x"><table className="npu-table" data-testid="instances">
-        <thead><tr><th scope="col">{t('instances.name')}</th><th scope="col">{t('instances.version')}</th><th scope="col">{t('instances.kind')}</th>{hasReports && <><th scope="col">{t('instances.runsOn')}</th><th scope="col">{t('instances.how')}</th><th scope="col" className="npu-right">{t('instances.memory')}</th></>}<th scope="col">{t('instances.state')}</th>{!hasReports && <th scope="col" className="npu-grow-cell">{t('instances.reason')}</th>}</tr></thead>
+      <div className="npu-scroll-x" role="region" tabIndex={0} aria-label={t('instances.title')}><table className="npu-table" data-testid="instances">
+        <thead><tr><th scope="col">{t('instances.name')}</th><th scope="col">{t('instances.version')}</th>{hasReports ? <><th scope="col">{t('instances.runsOn')}</th><th scope="col">{t('instances.how')}</th><th scope="col" className="npu-right">{t('instances.memory')}</th></> : <th scope="col">{t('instances.kind')}</th>}<th scope="col">{t('instances.state')}</th>{!hasReports && <th scope="col" className="npu-grow-cell">{t('instances.reason')}</th>}</tr></thead>
         <tbody>{rows.map(({ version, instance }, index) => (
           <Fragment key={`${version}/${index}`}><tr className={hasReports && instance.reason !== '' ? 'npu-detail-with-reason' : undefined}>
-            <td className="npu-mono">{instance.name}</td><td>{version}</td><td className="npu-mono">{instance.kind.replace('KIND_', '')}</td>{hasReports && <ReportCells report={instance.report} />}
+            <td className="npu-mono" title={instance.kind}>{instance.name}</td><td>{version}</td>{hasReports ? <ReportCells report={instance.report} /> : <td className="npu-mono">{instance.kind.replace('KIND_', '')}</td>}
             <td><InstanceState instance={instance} /></td>{!hasReports && <td className="npu-detail-reason">{instance.reason}</td>}
           </tr>
           {/* Beside what the backend says there is no width left for sentences. */}

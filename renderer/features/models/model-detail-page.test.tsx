@@ -47,6 +47,21 @@ describe('model page', () => {
     expect(text()).toContain('Dynamic, up to 8 items. Preferred sizes 4, 8. A request waits at most 2\u2009000 µs for others.')
   })
 
+  it('does not call a card a CPU where the kind of the instance group does', async () => {
+    await show('summary', { ...loaded, summary: { ...modelSummary('rec', { state: 'READY' }), runsOn: 'NPU 1' } })
+    expect(text()).toContain('2 instancesBatching')
+    expect(text()).not.toContain('2 instances, CPU')
+  })
+
+  it('says of each log line, shown and copied, that its cards are simulated', async () => {
+    await show('log', { ...loaded, log: loaded.log.map((entry) => ({ ...entry, isSimulated: true as const })) })
+    const written: string[] = []
+    Object.defineProperty(navigator, 'clipboard', { configurable: true, value: { writeText: (copied: string) => { written.push(copied); return Promise.resolve() } } })
+    expect(page.container.querySelector('[data-testid="log-simulated"]')?.textContent).toBe('[simulated] ')
+    await act(async () => page.container.querySelector<HTMLButtonElement>('[aria-label="Copy lines"]')?.click())
+    expect(written).toEqual(['1970-01-01T00:00:00.000Z INFO model-lifecycle [simulated] model loaded model=rec ms=12'])
+  })
+
   it('lists the instances of each serving version, with what is wrong', async () => {
     const instance = (name: string, part: Partial<ModelInstanceSummary> = {}): ModelInstanceSummary => ({ name, kind: 'KIND_CPU', isPassive: false, state: 'READY', reason: '', restart: null, ...part })
     const instances = [instance('rec_0_0'), instance('rec_0_1', { state: 'RESTARTING', reason: 'the worker thread stopped', restart: { attempt: 3, limit: 5, at: 0 } }), instance('rec_0_2', { state: 'FAILED', reason: 'no memory' }), instance('spare_0', { kind: 'KIND_MODEL', isPassive: true })]
@@ -62,8 +77,8 @@ describe('model page', () => {
     const instances: ModelInstanceSummary[] = [{ name: 'rec_0_0', kind: 'KIND_CPU', isPassive: false, state: 'RESTARTING', reason: 'the card is lost', restart: { attempt: 9, limit: null, at: 0 }, report: { runs_on: 'npu', device: 1, graph: 'dynamic' } }]
     await show('summary', { ...loaded, summary: modelSummary('rec', { state: 'READY', versions: [versionSummary('3', { state: 'READY', instances })] }) })
     const rows = [...page.container.querySelectorAll('[data-testid="instances"] tr')].map((row) => [...row.querySelectorAll<HTMLTableCellElement>('td, th')])
-    expect(rows.map((cells) => cells.reduce((sum, cell) => sum + cell.colSpan, 0))).toEqual([7, 7, 7])
-    expect(rows[1]?.map((cell) => cell.textContent)).toEqual(['rec_0_0', '3', 'CPU', 'Card 1', 'dynamic shapes', '—', 'Restarting 9'])
+    expect(rows.map((cells) => cells.reduce((sum, cell) => sum + cell.colSpan, 0))).toEqual([6, 6, 6])
+    expect(rows[1]?.map((cell) => cell.textContent)).toEqual(['rec_0_0', '3', 'Card 1', 'dynamic shapes', '—', 'Restarting 9'])
     expect(rows[2]?.map((cell) => cell.textContent)).toEqual(['the card is lost'])
   })
 

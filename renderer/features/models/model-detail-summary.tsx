@@ -63,12 +63,14 @@ function ServingCard({ detail }: { readonly detail: ModelDetail }) {
   const { t } = useTranslation('model-detail')
   const { summary, config } = detail
   const parameters = Object.entries(config?.parameters ?? {})
+  // Backends choose their cards by parameters: the kind of their groups stays KIND_CPU, which is no place.
+  const isOnCard = summary.runsOn?.includes('NPU') === true
   return (
     <Card title={t('serving.title')}>
       <dl className="npu-facts">
         <Fact name={t('facts.backend')}><span className="npu-mono">{summary.backend || summary.platform || UNKNOWN}</span></Fact>
         <Fact name={t('facts.runsOn')}><RunsOnBadge model={summary} />{summary.degraded !== null && <FallbackReason model={summary} />}</Fact>
-        <Fact name={t('facts.instances')}>{config ? config.instance_group.map((group) => t('facts.group', { count: group.count, instances: formatCount(group.count), kind: group.kind.replace('KIND_', '') })).join(' + ') : UNKNOWN}</Fact>
+        <Fact name={t('facts.instances')}>{config ? config.instance_group.map((group) => t(isOnCard ? 'facts.groupOnCard' : 'facts.group', { count: group.count, instances: formatCount(group.count), kind: group.kind.replace('KIND_', '') })).join(' + ') : UNKNOWN}</Fact>
         <Fact name={t('facts.batching')}>{config ? <Batching config={config} /> : UNKNOWN}</Fact>
         <Fact name={t('facts.versions')}>{config ? <VersionPolicy config={config} /> : UNKNOWN}</Fact>
         <Fact name={t('facts.folder')}><span className="npu-mono npu-break">{`${summary.repositoryPath}/${summary.name}`}</span></Fact>

@@ -43,6 +43,16 @@ describe('overview', () => {
     expect(errors).toEqual(['2.0%', '2 errors in a minute'])
   })
 
+  it('marks the figures of all models while one of those that were asked runs on simulated cards', async () => {
+    const marked = () => page.container.querySelectorAll('[data-testid="figure-simulated"]').length
+    const samples = [serverSample(1, [modelSample('rec', { success: 10, latency: { [latencyBucketIndex(8e6)]: 10 } })])]
+    const onCard = { ...modelSummary('rec', { state: 'READY' }), runsOn: 'NPU 0', isSimulated: true }
+    await show({ samples, models: [onCard, modelSummary('other', { state: 'READY' })] })
+    expect(marked()).toBe(2)
+    await act(async () => useConsole.setState({ samples: [serverSample(2, [modelSample('other', { success: 10, latency: { [latencyBucketIndex(8e6)]: 10 } })])] }))
+    expect(marked()).toBe(0)
+  })
+
   it('lists what needs attention with its sentence, and retries it', async () => {
     const command = vi.spyOn(consoleClient, 'command').mockImplementation(() => new Promise(() => {}))
     await show({})

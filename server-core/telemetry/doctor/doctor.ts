@@ -30,7 +30,7 @@ export async function runDoctor(machine: Machine, now: () => number = Date.now):
   const { nativeDirectory } = machine.options
   const native = nativeDirectory === undefined ? [] : [await checkNativeParts(machine, nativeDirectory, isNpuMachine)]
   const all = [...checks, ...common, ...native, checkOnnxRuntime(machine)].sort((a, b) => ORDER.indexOf(a.verdict) - ORDER.indexOf(b.verdict))
-  return { ranAt, milliseconds: now() - ranAt, hasNpu: isNpuMachine, summary: isNpuMachine || simulatedCann !== null ? summaryOf(all) : source === 'off' ? NPU_IS_OFF : NO_NPU, devices, checks: all }
+  return { ranAt, milliseconds: now() - ranAt, hasNpu: isNpuMachine, isSimulated: simulatedCann !== null, summary: isNpuMachine || simulatedCann !== null ? summaryOf(all) : source === 'off' ? NPU_IS_OFF : NO_NPU, devices, checks: all }
 }
 
 const NPU_IS_OFF = text('The NPU is switched off: models run on the CPU.', 'NPU 已关闭：模型在 CPU 上运行。')
