@@ -6,6 +6,7 @@ import type { RestrictedApi } from './frontends/restricted-api.ts'
 import { DEFAULT_METRICS_CONFIG, type MetricsConfig } from './metrics/metrics-config.ts'
 import type { HostPolicies } from './model/host-policy.ts'
 import type { RateLimitResource } from './scheduling/rate-limiter.ts'
+import { DEFAULT_TRACE_CONFIG, type TraceConfig } from './tracing/trace-settings.ts'
 
 /** Everything the server can be told, with Triton's option names. Built once, frozen, and handed to constructors. */
 export interface ServerOptions {
@@ -59,6 +60,8 @@ export interface ServerOptions {
   readonly allowCpuMetrics: boolean
   /** Gauges of cards: Triton's flag is named after GPUs. */
   readonly allowGpuMetrics: boolean
+  /** `--trace-config` */
+  readonly traceConfig: TraceConfig
   /** Clients may register shared memory regions. */
   readonly allowClientSharedMemory: boolean
   /** Load and unload from other machines without a restricting header. */
@@ -127,6 +130,7 @@ export const DEFAULT_SERVER_OPTIONS: ServerOptions = Object.freeze({
   metricsConfig: DEFAULT_METRICS_CONFIG,
   allowCpuMetrics: true,
   allowGpuMetrics: true,
+  traceConfig: DEFAULT_TRACE_CONFIG,
   allowClientSharedMemory: false,
   allowRemoteControl: false,
   console: false,

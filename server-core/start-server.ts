@@ -30,6 +30,7 @@ import { Devices } from './telemetry/devices.ts'
 import { findCann } from './telemetry/doctor/cann-installation.ts'
 import { thisMachine } from './telemetry/doctor/machine.ts'
 import type { NpuTelemetrySource } from './telemetry/npu-telemetry-source.ts'
+import { Tracer } from './tracing/tracer.ts'
 import { TritonInferenceServer } from './triton-inference-server.ts'
 
 export interface RunningServer {
@@ -101,7 +102,7 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
     log.info(`Started ${service} at ${printAddress(frontend)}`)
     server.announceStatus()
   }
-  const services: FrontendServices = { logs, sharedMemory: new SharedMemoryRegions({ isAllowed: options.allowClientSharedMemory }) }
+  const services: FrontendServices = { logs, sharedMemory: new SharedMemoryRegions({ isAllowed: options.allowClientSharedMemory }), tracer: new Tracer(options.traceConfig, logs.logger('tracer')) }
   const common = (part: 'http' | 'grpc' | 'metrics'): FrontendOptions => {
     const address = options[`${part}Address`]
     return {
@@ -119,6 +120,7 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
       for (const name of ['http', 'grpc'] as const) await frontends.get(name)?.stop(remainingSeconds())
       await server.stop(remainingSeconds())
     } finally {
+      services.tracer.close()
       for (const name of ['metrics', 'console'] as const) await frontends.get(name)?.stop(0)
       if (simulated !== null) await stopSimulatedNpu(simulated)
     }

@@ -41,7 +41,7 @@ export const TRITON_VERSION = '2.73.0'
 /** Extensions this server really has, in Triton's order and spelling. */
 const EXTENSIONS = [
   'classification', 'sequence', 'model_repository', 'model_repository(unload_dependents)', 'schedule_policy', 'model_configuration',
-  'system_shared_memory', 'cuda_shared_memory', 'binary_tensor_data', 'parameters', 'statistics', 'logging',
+  'system_shared_memory', 'cuda_shared_memory', 'binary_tensor_data', 'parameters', 'statistics', 'trace', 'logging',
 ] as const
 
 /** The inference server: one method per verb over the repository, the loaded models and their statistics. Knows no front end. */

@@ -5,6 +5,7 @@ import { metricsConfigWith } from '../metrics/metrics-config.ts'
 import { isCpuList, type HostPolicySetting } from '../model/host-policy.ts'
 import { DEFAULT_SERVER_OPTIONS, type ServerOptions } from '../options.ts'
 import { ServerError, toServerError } from '../server-error.ts'
+import { traceConfigWith } from '../tracing/trace-settings.ts'
 
 type Draft = { -readonly [K in keyof ServerOptions]: ServerOptions[K] }
 
@@ -96,6 +97,7 @@ export const SERVE_FLAGS: readonly Flag[] = [
   { names: ['--metrics-config'], value: '<setting>=<value>', help: 'Latencies of models: counter_latencies (true), histogram_latencies (false), summary_latencies (false), summary_quantiles=<quantile>:<error>,...; may be given once a setting', set: setMetricsConfig },
   bool('--allow-cpu-metrics', 'allowCpuMetrics', 'Gauges of processors, memory and this process among the metrics (true)'),
   bool('--allow-gpu-metrics', 'allowGpuMetrics', 'Gauges of cards among the metrics (true)'),
+  { names: ['--trace-config'], value: '[triton,]<setting>=<value>', help: 'Traces of requests: level=OFF|TIMESTAMPS|TENSORS, rate (1000), count (-1), mode=triton; triton,file and triton,log-frequency (0); may be given once a setting', set: setTraceConfig },
   bool('--allow-client-shm', 'allowClientSharedMemory', 'Let clients register shared memory regions (false)'),
   bool('--allow-remote-control', 'allowRemoteControl', 'Allow load and unload where an address other than loopback is bound (false)'),
   bool('--console', 'console', 'Serve the console window (false)'),
@@ -142,8 +144,17 @@ function setCacheConfig(draft: Draft, text: string, flag: string): void {
 }
 
 function setMetricsConfig(draft: Draft, text: string, flag: string): void {
+  draft.metricsConfig = namingFlag(flag, () => metricsConfigWith(draft.metricsConfig, text, (value) => parseBoolean(value, flag)))
+}
+
+function setTraceConfig(draft: Draft, text: string, flag: string): void {
+  draft.traceConfig = namingFlag(flag, () => traceConfigWith(draft.traceConfig, text))
+}
+
+/** Puts Triton's words for a wrong flag before an error. */
+function namingFlag<T>(flag: string, read: () => T): T {
   try {
-    draft.metricsConfig = metricsConfigWith(draft.metricsConfig, text, (value) => parseBoolean(value, flag))
+    return read()
   } catch (error) {
     const { message } = toServerError(error)
     throw new ServerError('INVALID_ARG', message.startsWith('Bad option') ? message : `Bad option: "${flag}".\n${message}`, { cause: error })

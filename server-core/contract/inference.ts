@@ -47,6 +47,26 @@ export interface Tensor {
  */
 export type ParameterValue = string | boolean | bigint | number
 
+/** Moments of a traced request, in the protocol's words (11.1). */
+export type TraceActivity =
+  | 'HTTP_RECV_START' | 'HTTP_RECV_END' | 'HTTP_SEND_START' | 'HTTP_SEND_END' | 'GRPC_WAITREAD_START' | 'GRPC_WAITREAD_END' | 'GRPC_SEND_START' | 'GRPC_SEND_END'
+  | 'REQUEST_START' | 'QUEUE_START' | 'COMPUTE_START' | 'COMPUTE_INPUT_END' | 'COMPUTE_OUTPUT_START' | 'COMPUTE_END' | 'INFER_RESPONSE_COMPLETE' | 'REQUEST_END'
+
+/** One traced request: those who handle it note moments and tensors, as far as the trace settings want them. */
+export interface RequestTrace {
+  /** A model takes the request in. */
+  begin(modelName: string, modelVersion: string, requestId: string): void
+  /** @param nanoseconds of the steady clock */
+  timestamp(activity: TraceActivity, nanoseconds: number): void
+  tensors(activity: 'TENSOR_QUEUE_INPUT' | 'TENSOR_BACKEND_OUTPUT', tensors: readonly Tensor[]): void
+  /** Of a request that this one makes: a step of an ensemble. It ends with its request. */
+  child(): RequestTrace
+  /** The model is done with the request. */
+  requestEnded(): void
+  /** The answer is sent: nothing comes any more. */
+  end(): void
+}
+
 export interface InferenceRequest {
   readonly modelName: string
   /** '' means: the version policy decides (highest ready version). */
@@ -66,6 +86,8 @@ export interface InferenceRequest {
   readonly priority?: bigint
   /** Queue timeout override; 0: none. */
   readonly timeoutMicroseconds?: number
+  /** Absent: the request is not traced. */
+  readonly trace?: RequestTrace
 }
 
 export interface InferenceResponse {

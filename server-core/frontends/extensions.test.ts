@@ -1,10 +1,12 @@
-/** Shared memory and log settings over both transports, on one server. */
+/** Shared memory, trace settings and log settings over both transports, on one server. */
 import { randomUUID } from 'node:crypto'
 import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { status } from '@grpc/grpc-js'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { LogHub } from '../logger.ts'
 import { SharedMemoryRegions } from '../shared-memory/shared-memory-regions.ts'
+import { DEFAULT_TRACE_CONFIG } from '../tracing/trace-settings.ts'
+import { Tracer } from '../tracing/tracer.ts'
 import { GrpcClient } from '../testing/grpc-client.ts'
 import { HttpClient } from '../testing/http-client.ts'
 import { InMemoryInferenceServer, inMemoryModel } from '../testing/in-memory-inference-server.ts'
@@ -26,7 +28,7 @@ beforeEach(async () => {
   path = `/dev/shm/${key}`
   writeFileSync(path, new Uint8Array(new Float32Array([1, 2, 3, 4, 0, 0, 0, 0]).buffer))
   const server = new InMemoryInferenceServer([inMemoryModel('fp32', [{ name: 'INPUT0', datatype: 'FP32', dims: [-1] }]), inMemoryModel('bytes', [{ name: 'INPUT0', datatype: 'BYTES', dims: [1] }])])
-  const services = { logs, sharedMemory: new SharedMemoryRegions({ isAllowed: true }) }
+  const services = { logs, sharedMemory: new SharedMemoryRegions({ isAllowed: true }), tracer: new Tracer({ ...DEFAULT_TRACE_CONFIG, file: '/nowhere' }, logs.logger('tracer')) }
   const common = { server, services, address: '127.0.0.1', port: 0, allowRepositoryControl: true, log: logs.logger('test') }
   frontends = [await startHttpFrontend({ ...common, simulation: noSimulation() }), await startGrpcFrontend(common)]
   http = new HttpClient(frontends[0]!.port)
@@ -157,5 +159,53 @@ describe('log settings', () => {
     ['a format that there is not', { log_format: { string_param: 'xml' } }, status.INVALID_ARGUMENT, 'invalid argument for log_format, got: xml'],
   ])('refuses %s over gRPC', async (_name, settingsSent, code, details) => {
     expect(await grpc.failure('LogSettings', { settings: settingsSent })).toEqual({ code, details })
+  })
+})
+
+describe('trace settings', () => {
+  const settings = { trace_level: ['OFF'], trace_rate: '1000', trace_count: '-1', log_frequency: '0', trace_file: '/nowhere', trace_mode: 'triton' }
+  const get = async (target: string) => JSON.parse((await http.send({ path: target })).text) as unknown
+
+  it('shows and changes them over HTTP, globally and for a model', async () => {
+    expect((await http.send({ path: '/v2/trace/setting' })).text).toBe(JSON.stringify(settings))
+    const own = { ...settings, trace_level: ['TIMESTAMPS', 'TENSORS'], trace_rate: '1' }
+    const [code, text] = await post('/v2/models/fp32/trace/setting', { trace_level: ['TENSORS', 'TIMESTAMPS'], trace_rate: '1' })
+    expect([code, JSON.parse(text)]).toEqual([200, own])
+    expect(await get('/v2/trace/setting')).toEqual(settings)
+    await post('/v2/trace/setting', { trace_count: '5', log_frequency: '3', trace_rate: '7' })
+    expect(await get('/v2/models/fp32/trace/setting')).toEqual({ ...own, trace_count: '5', log_frequency: '3' })
+    await post('/v2/models/fp32/trace/setting', { trace_level: null, trace_rate: null })
+    expect(await get('/v2/models/fp32/trace/setting')).toEqual({ ...settings, trace_count: '5', log_frequency: '3', trace_rate: '7' })
+    await post('/v2/trace/setting', { trace_count: null, log_frequency: null, trace_rate: null })
+    expect(await get('/v2/trace/setting')).toEqual(settings)
+  })
+
+  it.each<[string, string, unknown, number, string]>([
+    ['the file', '/v2/trace/setting', { trace_file: 'x' }, 501, 'trace file location can not be updated through network protocol'],
+    ['OFF with others', '/v2/trace/setting', { trace_level: ['OFF', 'TENSORS'] }, 400, "Expect only one trace level 'OFF' is specified"],
+    ['a level that there is not', '/v2/trace/setting', { trace_level: ['ALL'] }, 400, "unknown trace level 'ALL': expected OFF, or any of TIMESTAMPS, TENSORS"],
+    ['a rate that is no number', '/v2/trace/setting', { trace_rate: 'x' }, 400, "Unable to parse 'trace_rate', got: x"],
+    ['a rate beyond 32 bits', '/v2/trace/setting', { trace_rate: '4294967296' }, 400, "Unable to parse 'trace_rate', value is out of range [ 0, 4294967295 ], got: 4294967296"],
+    ['a negative count', '/v2/trace/setting', { trace_count: '-2' }, 400, "Unable to parse 'trace_count'. Expecting value >= -1, got:-2"],
+    ['a number that is no text', '/v2/trace/setting', { log_frequency: 1 }, 500, 'attempt to access JSON non-string as string'],
+    ['no body', '/v2/trace/setting', '', 500, 'failed to parse the request JSON buffer: The document is empty. at 0'],
+    ['an unknown model', '/v2/models/nope/trace/setting', {}, 404, "Request for unknown model: 'nope' is not found"],
+  ])('refuses %s over HTTP and changes nothing', async (_name, target, body, code, text) => {
+    expect(await post(target, body)).toEqual([code, JSON.stringify({ error: text })])
+    expect(await get('/v2/trace/setting')).toEqual(settings)
+  })
+
+  it('shows and changes them over gRPC, and refuses what is wrong', async () => {
+    const reply = (more: Record<string, string[]> = {}) => ({
+      settings: Object.fromEntries(Object.entries({ trace_level: ['OFF'], trace_rate: ['1000'], trace_count: ['-1'], log_frequency: ['0'], trace_file: ['/nowhere'], trace_mode: ['triton'], ...more }).map(([name, value]) => [name, { value }])),
+    })
+    expect(await grpc.call('TraceSetting', {})).toEqual(reply())
+    expect(await grpc.call('TraceSetting', { model_name: 'fp32', settings: { trace_level: { value: ['TIMESTAMPS', 'TENSORS'] }, trace_count: { value: ['2'] } } })).toEqual(reply({ trace_level: ['TIMESTAMPS', 'TENSORS'], trace_count: ['2'] }))
+    expect(await grpc.call('TraceSetting', { model_name: 'fp32', settings: { trace_level: {} } })).toEqual(reply({ trace_count: ['2'] }))
+    const refused = (change: object) => grpc.failure('TraceSetting', { settings: change })
+    expect(await refused({ trace_rate: { value: ['1', '2'] } })).toEqual({ code: status.INVALID_ARGUMENT, details: "expect only 1 value for 'trace_rate'" })
+    expect(await refused({ trace_count: { value: ['-2'] } })).toEqual({ code: status.INVALID_ARGUMENT, details: "Unable to parse 'trace_count'. Expecting value >= -1, got: -2" })
+    expect(await refused({ trace_file: { value: ['x'] } })).toEqual({ code: status.UNIMPLEMENTED, details: 'trace file location can not be updated through network protocol' })
+    expect(await grpc.failure('TraceSetting', { model_name: 'nope' })).toEqual({ code: status.NOT_FOUND, details: "Request for unknown model: 'nope' is not found" })
   })
 })

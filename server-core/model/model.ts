@@ -26,6 +26,7 @@ import { ModelInstance } from './model-instance.ts'
 import { protocolDataType, RequestValidator, type ValidatedRequest } from './request-validation.ts'
 import { prepareSequenceWarmUp } from './sequence-inputs.ts'
 import { placementOf, type ModelPlacement } from './runs-on.ts'
+import { traceEnded, traceSettled, traceTaken } from './request-tracing.ts'
 import { ResponseCounter } from './response-counter.ts'
 import type { CachedResponse, ModelResponseCache, ResponseCache } from './response-cache.ts'
 import type { WarmUpSample } from './warm-up.ts'
@@ -374,6 +375,8 @@ export class Model {
     const valid = this.#validator.validate(request)
     if (this.#deadReason !== null) throw this.#deadError(this.#deadReason)
     if (this.#hasPassiveOnly) throw this.#passiveError()
+    const { trace } = request
+    if (trace !== undefined) traceTaken(trace, { model: this.name, version: this.version, id: request.id, requestStart, inputs: valid.inputs })
     const lookedUp = this.#responseCache === null ? null : this.#lookUp(this.#responseCache, request, valid, requestStart, handlers)
     if (lookedUp === 'answered') return { cancel: () => {} }
     let isWaiting = true
@@ -404,6 +407,7 @@ export class Model {
       sequenceStart: request.sequenceStart ?? false,
       sequenceEnd: request.sequenceEnd ?? false,
       isDecoupled: this.isDecoupled,
+      trace,
       onExecuting: () => {
         leaveQueue()
         counter?.executionBegins()
@@ -422,6 +426,7 @@ export class Model {
         leaveQueue()
         if (settled.isExecuting) counter?.countEnd(outcome)
         const deliver = () => {
+          if (trace !== undefined) traceSettled(trace, settled, outcome, this.#options.clock.now())
           if (outcome.kind === 'failure' || outcome.outputs !== null) countFirst()
           this.#deliver(request, settled, outcome, handlers, lookedUp)
         }
@@ -506,6 +511,7 @@ export class Model {
     if (found === null) return { cache, key, lookupNanoseconds: lookupEnd - lookupStart }
     const deliver = () => {
       const requestEnd = clock.now()
+      if (request.trace !== undefined) traceEnded(request.trace, requestEnd)
       this.statistics.countFirstResponse(requestEnd - requestStart)
       this.statistics.countCacheHit({ requestStart, queueStart: lookupStart, lookupStart, lookupEnd, requestEnd })
       handlers.onDone({

@@ -175,6 +175,7 @@ export class EnsembleRun {
         modelName: member.name, modelVersion: member.version, id: request.id, inputs, requestedOutputs: (this.#part.usedOutputs[step.index] ?? []).map(({ name }) => name),
         parameters: request.parameters, sequenceId: sequence.id, sequenceStart: sequence.isStart, sequenceEnd: sequence.isEnd,
         priority: request.priority, timeoutMicroseconds: request.timeoutMicroseconds,
+        ...(request.trace === undefined ? {} : { trace: request.trace.child() }),
       }, now, handlers)
       // It may be answered already; the compiler does not see that the handlers were called.
       if (isDone as boolean) return

@@ -1,5 +1,5 @@
 import type { BackendRequest, ExecutionTimes } from '../backends/backend.ts'
-import type { ParameterValue, Tensor } from '../contract/inference.ts'
+import type { ParameterValue, RequestTrace, Tensor } from '../contract/inference.ts'
 import type { FailureReason } from '../metrics/model-statistics.ts'
 import type { Payload } from './payload.ts'
 import type { RequestList } from './request-list.ts'
@@ -54,6 +54,8 @@ export interface InflightRequestFields {
   /** Of a decoupled model: may be answered several times, also after its execution. */
   readonly isDecoupled?: boolean
   readonly isNull?: boolean
+  /** Absent: it is not traced. */
+  readonly trace?: RequestTrace | undefined
   readonly onPartial?: (answer: PartialAnswer, request: InflightRequest) => void | Promise<void>
   readonly onSettled: (outcome: RequestOutcome, request: InflightRequest) => void
   /** Told when the request leaves the queue for an instance. */
@@ -80,6 +82,7 @@ export class InflightRequest implements BackendRequest {
   sequenceEnd: boolean
   readonly isDecoupled: boolean
   readonly isNull: boolean
+  readonly trace: RequestTrace | undefined
   list: RequestList | null = null
   previous: InflightRequest | null = null
   next: InflightRequest | null = null
@@ -123,6 +126,7 @@ export class InflightRequest implements BackendRequest {
     this.sequenceEnd = fields.sequenceEnd ?? false
     this.isDecoupled = fields.isDecoupled ?? false
     this.isNull = fields.isNull ?? false
+    this.trace = fields.trace
     this.#fields = fields
   }
 

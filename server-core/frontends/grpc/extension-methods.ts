@@ -1,8 +1,10 @@
-/** The calls of the shared memory and logging extensions (protocol 5.9, 11.2). */
+/** The calls of the shared memory, trace and logging extensions (protocol 5.9, 11). */
 import type { LogSettings } from '../../logger.ts'
 import { ServerError } from '../../server-error.ts'
 import type { SharedMemoryKind } from '../../shared-memory/shared-memory-regions.ts'
+import { countSetting, type TraceChange, traceFileIsFixed, traceLevels, unsignedSetting } from '../../tracing/trace-settings.ts'
 import { logFileIsFixed, logFormatNamed } from '../log-settings.ts'
+import { shownLevels } from '../trace-levels.ts'
 import type { UnaryMethod } from './methods.ts'
 
 interface RegionRequest { readonly name: string }
@@ -11,6 +13,12 @@ interface SystemRegionRequest extends RegionRequest {
   readonly key: string
   readonly offset: string
   readonly byte_size: string
+}
+
+interface TraceRequest {
+  readonly settings: Readonly<Record<string, { readonly value: readonly string[] }>>
+  /** '' : the global settings. */
+  readonly model_name: string
 }
 
 interface LogSetting {
@@ -47,6 +55,20 @@ export const EXTENSION_METHODS: Readonly<Record<string, UnaryMethod>> = {
   CudaSharedMemoryStatus: { category: 'shared-memory', run: regionStatus('CUDA') },
   CudaSharedMemoryRegister: { category: 'shared-memory', run: ({ name }: RegionRequest, { services }) => services.sharedMemory.registerCuda(name) },
   CudaSharedMemoryUnregister: { category: 'shared-memory', run: unregisterRegions('CUDA') },
+  TraceSetting: {
+    category: 'trace',
+    run: ({ settings, model_name: model }: TraceRequest, { server, services: { tracer } }) => {
+      // Says what is wrong with a name that is no model's.
+      if (model !== '') server.isModelReady(model, '')
+      tracer.change(model, traceChangeOf(settings))
+      const now = tracer.settings(model)
+      const values: Readonly<Record<string, readonly string[]>> = {
+        trace_level: shownLevels(now), trace_rate: [String(now.rate)], trace_count: [String(now.count)], log_frequency: [String(now.logFrequency)],
+        trace_file: [tracer.file], trace_mode: ['triton'],
+      }
+      return { settings: Object.fromEntries(Object.entries(values).map(([key, value]) => [key, { value }])) }
+    },
+  },
   LogSettings: {
     category: 'logging',
     run: ({ settings }: { readonly settings: Readonly<Record<string, LogSetting>> }, { services }) => {
@@ -80,5 +102,26 @@ function changeOf(settings: Readonly<Record<string, LogSetting>>): Partial<LogSe
   return {
     ...(info === undefined ? {} : { isInfoOn: info }), ...(warning === undefined ? {} : { isWarningOn: warning }), ...(error === undefined ? {} : { isErrorOn: error }),
     ...(verbose === undefined ? {} : { verboseLevel: verbose }), ...(format === undefined ? {} : { format: logFormatNamed(format, 'log_format', 'INVALID_ARG') }),
+  }
+}
+
+/** An empty value clears; other keys mean nothing. @throws ServerError */
+function traceChangeOf(settings: TraceRequest['settings']): TraceChange {
+  if (settings['trace_file'] !== undefined) throw traceFileIsFixed()
+  const change = <T>(key: string, read: (values: readonly string[]) => T): { present: boolean; value: T | null } => {
+    const values = settings[key]?.value
+    return values === undefined ? { present: false, value: null } : { present: true, value: values.length === 0 ? null : read(values) }
+  }
+  const one = (key: string, values: readonly string[]): string => {
+    if (values.length > 1) throw new ServerError('INVALID_ARG', `expect only 1 value for '${key}'`)
+    return values[0] ?? ''
+  }
+  const levels = change('trace_level', traceLevels)
+  const rate = change('trace_rate', (values) => unsignedSetting('trace_rate', one('trace_rate', values)))
+  const count = change('trace_count', (values) => countSetting(one('trace_count', values), ' '))
+  const logFrequency = change('log_frequency', (values) => unsignedSetting('log_frequency', one('log_frequency', values)))
+  return {
+    ...(levels.present ? { levels: levels.value } : {}), ...(rate.present ? { rate: rate.value } : {}), ...(count.present ? { count: count.value } : {}),
+    ...(logFrequency.present ? { logFrequency: logFrequency.value } : {}),
   }
 }

@@ -222,7 +222,6 @@ describe('errors', () => {
     ['load key', 'RepositoryModelLoad', { model_name: 'fp32', parameters: { x: { bool_param: true } } }, status.INVALID_ARGUMENT, "unrecognized load parameter 'x'."],
     ['repository name', 'RepositoryModelLoad', { model_name: 'fp32', repository_name: 'r' }, status.UNIMPLEMENTED, "'repository_name' specification is not supported"],
     ['unload kind', 'RepositoryModelUnload', { model_name: 'fp32', parameters: { unload_dependents: { string_param: 'x' } } }, status.INVALID_ARGUMENT, "invalid value type for unload parameter 'unload_dependents', expected bool_param."],
-    ['trace', 'TraceSetting', {}, status.UNAVAILABLE, 'the server does not support trace'],
   ])('%s', async (_name, method, request, code, details) => {
     expect(await failure(method, request)).toEqual([code, details])
   })

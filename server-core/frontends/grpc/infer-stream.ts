@@ -1,5 +1,6 @@
 /** One ModelStreamInfer call: any number of requests to any models, answered over one stream (protocol 9.5). */
-import type { InferenceResponse } from '../../contract/inference.ts'
+import { steadyNanoseconds } from '../../clock.ts'
+import type { InferenceResponse, RequestTrace } from '../../contract/inference.ts'
 import type { InferenceCall } from '../../inference-server.ts'
 import type { Logger } from '../../logger.ts'
 import { ServerError, toServerError } from '../../server-error.ts'
@@ -42,6 +43,7 @@ interface OpenRequest {
   readonly place: Place | null
   /** Regions that the request reads or writes, held until it is over. */
   readonly sharedMemory: SharedMemoryUse
+  readonly trace: RequestTrace | undefined
   call: InferenceCall | null
 }
 
@@ -104,8 +106,10 @@ export class InferStream implements CallListener {
     const { server, services } = this.#environment
     const modelVersion = versionOf(wire.model_version)
     const isDecoupled = server.isDecoupled(wire.model_name, modelVersion)
+    const trace = services.tracer.sample(wire.model_name)
+    trace?.timestamp('GRPC_WAITREAD_END', steadyNanoseconds())
     const sharedMemory = services.sharedMemory.use()
-    const open: OpenRequest = { byteLength, place: isDecoupled ? null : { message: null }, sharedMemory, call: null }
+    const open: OpenRequest = { byteLength, place: isDecoupled ? null : { message: null }, sharedMemory, trace, call: null }
     let inferCall: GrpcInferCall
     let classes: ReadonlyMap<string, OutputClasses>
     try {
@@ -119,7 +123,8 @@ export class InferStream implements CallListener {
     const fail = (error: ServerError, isFinal: boolean) => { this.#fail(open, wire, error, isFinal) }
     this.#begin(open)
     try {
-      open.call = server.inferStream(withForwarded(inferCall.request, this.#forwarded), {
+      const request = withForwarded(inferCall.request, this.#forwarded)
+      open.call = server.inferStream(trace === undefined ? request : { ...request, trace }, {
         onResponse: (response) => {
           answer(response, false)
           return this.#unsentBytes < UNSENT_LIMIT_BYTES || this.#isOver ? undefined : new Promise<void>((resolve) => { this.#waiting.push(resolve) })
@@ -151,6 +156,8 @@ export class InferStream implements CallListener {
   #end(open: OpenRequest): void {
     if (!this.#open.delete(open)) return
     open.sharedMemory.release()
+    open.trace?.timestamp('GRPC_SEND_END', steadyNanoseconds())
+    open.trace?.end()
     this.#openBytes -= open.byteLength
     this.#adjustReading()
     this.#endIfDone()
@@ -159,6 +166,7 @@ export class InferStream implements CallListener {
 
   #answer(open: OpenRequest, call: GrpcInferCall, classes: ReadonlyMap<string, OutputClasses>, response: InferenceResponse, isFinal: boolean): void {
     if (this.#isOver) return
+    open.trace?.timestamp('GRPC_SEND_START', steadyNanoseconds())
     try {
       const message = writeInferResponse(call, classes, response)
       this.#send(open, writeStreamResponseMessage('', { ...message, parameters: { ...message.parameters, triton_final_response: { bool_param: isFinal } } }))

@@ -1,4 +1,5 @@
 /** Every unary call of the inference service: its restriction category and what it does. */
+import { steadyNanoseconds } from '../../clock.ts'
 import type { ModelConfig } from '../../contract/model-config.ts'
 import type { InferenceServer, LoadParameters } from '../../inference-server.ts'
 import { printModelConfigJson } from '../../model-config/json-config.ts'
@@ -68,7 +69,6 @@ export const UNARY_METHODS: Readonly<Record<string, UnaryMethod>> = {
   },
   RepositoryModelLoad: { category: 'model-repository', run: loadModel },
   RepositoryModelUnload: { category: 'model-repository', run: unloadModel },
-  TraceSetting: { category: 'trace', run: () => { throw new ServerError('UNAVAILABLE', 'the server does not support trace') } },
   ...EXTENSION_METHODS,
 }
 
@@ -84,14 +84,26 @@ async function modelInfer(wire: WireInferRequest, { server, services }: CallEnvi
   if (server.isDecoupled(wire.model_name, modelVersion)) {
     throw new ServerError('UNSUPPORTED', "ModelInfer RPC doesn't support models with decoupled transaction policy")
   }
+  const trace = services.tracer.sample(wire.model_name)
+  // When the message began to arrive is not known here.
+  trace?.timestamp('GRPC_WAITREAD_END', steadyNanoseconds())
   const sharedMemory = services.sharedMemory.use()
   try {
     const call = readInferRequest(server, wire, modelVersion, sharedMemory)
     const classes = readOutputClasses(server, call.request, [...call.classifications.keys()])
-    const { response } = await server.infer(withForwarded(call.request, forwarded), { signal })
+    const request = withForwarded(call.request, forwarded)
+    const { response } = await server.infer(trace === undefined ? request : { ...request, trace }, { signal })
+    trace?.timestamp('GRPC_SEND_START', steadyNanoseconds())
     return writeInferResponse(call, classes, response)
   } finally {
     sharedMemory.release()
+    // The message is made and handed over in this turn of the event loop.
+    if (trace !== undefined) {
+      setImmediate(() => {
+        trace.timestamp('GRPC_SEND_END', steadyNanoseconds())
+        trace.end()
+      })
+    }
   }
 }
 

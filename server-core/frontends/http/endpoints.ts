@@ -13,6 +13,7 @@ import { JsonDocument } from './json-document.ts'
 import { logging } from './log-endpoint.ts'
 import type { Route, RouteKind } from './routes.ts'
 import { regionStatus, registerCudaRegion, registerSystemRegion, unregisterRegions } from './shared-memory-endpoints.ts'
+import { traceSetting } from './trace-endpoint.ts'
 
 export interface EndpointEnvironment extends InferEnvironment {
   readonly allowRepositoryControl: boolean
@@ -75,10 +76,7 @@ export const ENDPOINTS: Readonly<Record<RouteKind, Endpoint>> = {
     category: 'inference', methods: POST,
     run: (exchange, environment) => handleGenerate(exchange, version(exchange.route), environment, true),
   },
-  trace: {
-    category: 'trace', methods: GET_OR_POST,
-    run: () => { throw new ServerError('UNAVAILABLE', 'the server does not support tracing') },
-  },
+  trace: { category: 'trace', methods: GET_OR_POST, run: traceSetting },
   logging: { category: 'logging', methods: GET_OR_POST, run: logging },
   systemSharedMemoryStatus: { category: 'shared-memory', methods: GET, run: regionStatus('system') },
   systemSharedMemoryRegister: { category: 'shared-memory', methods: POST, run: registerSystemRegion },

@@ -2,6 +2,7 @@
  * `POST /v2/models/<m>[/versions/<v>]/(generate|generate_stream)` (protocol section 7): one JSON object in, one or a stream of server-sent
  * events out. Decoupled models are welcome on both.
  */
+import { steadyNanoseconds } from '../../clock.ts'
 import type { InferenceResponse } from '../../contract/inference.ts'
 import { ServerError, toServerError } from '../../server-error.ts'
 import { forwardHeaders } from '../header-forwarding.ts'
@@ -10,6 +11,7 @@ import { readGenerateBody } from './generate-request.ts'
 import { errorBody, type HttpExchange } from './http-exchange.ts'
 import { type InferEnvironment, jsonTooLarge } from './infer-endpoint.ts'
 import { JsonDocument } from './json-document.ts'
+import { traceExchange } from './trace-endpoint.ts'
 
 const NOT_ONE = 'generate expects model to produce exactly 1 response, use generate stream for model that generates various number of responses'
 /** An execution error as first response has this status, whatever its kind. */
@@ -33,14 +35,19 @@ export async function handleGenerate(exchange: HttpExchange, modelVersion: strin
   if (encoding !== undefined && encoding !== '' && encoding !== 'identity') {
     throw new ServerError('INVALID_ARG', "Unsupported content-encoding, only 'identity' is supported.")
   }
+  const trace = traceExchange(exchange, environment.services.tracer)
   const { body, byteLength } = await environment.collect(exchange, maxInputSize)
+  trace?.timestamp('HTTP_RECV_END', steadyNanoseconds())
   if (byteLength > maxInputSize) throw jsonTooLarge(byteLength, maxInputSize)
   const request = readGenerateBody({ document: new JsonDocument(body), metadata, modelVersion, maxInputSize })
   if (environment.headerForwardPattern !== null) forwardHeaders(environment.headerForwardPattern, exchange.rawHeaders(), request.parameters)
   const { response } = exchange
   if (response.destroyed) return
   const answer = isStream ? new EventStream(exchange) : new SingleAnswer(exchange)
+  let isFirst = true
   const take = (result: InferenceResponse): void | Promise<void> => {
+    if (isFirst) trace?.timestamp('HTTP_SEND_START', steadyNanoseconds())
+    isFirst = false
     let text: Buffer
     try {
       text = generateResponse(result)
@@ -50,7 +57,7 @@ export async function handleGenerate(exchange: HttpExchange, modelVersion: strin
     }
     return answer.response(text)
   }
-  const call = server.inferStream(request, {
+  const call = server.inferStream(trace === undefined ? request : { ...request, trace }, {
     onResponse: take,
     onError: (error) => { answer.error(error.message) },
     onDone: (end) => {

@@ -95,7 +95,6 @@ describe('endpoints', () => {
     [{ path: '/v2/systemsharedmemory/status' }, 200, '[]'],
     [{ path: '/v2/systemsharedmemory/region/r/status' }, 404, `{"error":"Unable to find system shared memory region: 'r'"}`],
     [{ path: '/v2/cudasharedmemory/region/r/register', body: '{}' }, 400, `{"error":"failed to register CUDA shared memory region: 'r', GPUs not supported"}`],
-    [{ path: '/v2/trace/setting' }, 503, '{"error":"the server does not support tracing"}'],
   ]
   it.each(cases)('%j', async (call, status, body) => {
     const answer = await client.send(call)

@@ -1,4 +1,6 @@
 /** `POST /v2/models/<m>[/versions/<v>]/infer`: body in, checks in the protocol's order (6.1), answer out. */
+import { steadyNanoseconds } from '../../clock.ts'
+import type { RequestTrace } from '../../contract/inference.ts'
 import type { InferenceServer } from '../../inference-server.ts'
 import { ServerError } from '../../server-error.ts'
 import type { SharedMemoryUse } from '../../shared-memory/shared-memory-regions.ts'
@@ -12,6 +14,7 @@ import { type InferCall, readInferBody } from './infer-request.ts'
 import { type InferBodyPieces, inferResponseBody } from './infer-response.ts'
 import { readRawBody } from './raw-request.ts'
 import { type CollectedBody, MAX_BODY_LENGTH } from './request-body.ts'
+import { traceExchange } from './trace-endpoint.ts'
 
 export interface InferEnvironment {
   readonly server: InferenceServer
@@ -29,19 +32,22 @@ export async function handleInfer(exchange: HttpExchange, modelVersion: string, 
   if (server.isDecoupled(modelName, modelVersion)) {
     throw new ServerError('UNSUPPORTED', "HTTP end point doesn't support models with decoupled transaction policy")
   }
+  const trace = traceExchange(exchange, environment.services.tracer)
   const encoding = requestEncoding(exchange.header('content-encoding'))
   const lengthHeader = exchange.header('inference-header-content-length')
   const headerLength = lengthHeader === undefined ? undefined : parseLength(lengthHeader)
   // Without a binary part the whole body has to be within the limit; then more need not be kept.
   const isBounded = encoding === undefined && (headerLength === undefined || headerLength === 0)
   const collected = await environment.collect(exchange, isBounded ? maxInputSize : MAX_BODY_LENGTH)
+  trace?.timestamp('HTTP_RECV_END', steadyNanoseconds())
   const sent = encoding === undefined ? collected : plain(await decompress(collected.body, encoding, maxInputSize))
   const sharedMemory = environment.services.sharedMemory.use()
   try {
     const call = readCall(exchange, modelVersion, environment, headerLength, sent, sharedMemory)
     if (environment.headerForwardPattern !== null) forwardHeaders(environment.headerForwardPattern, exchange.rawHeaders(), call.request.parameters)
-    const body = await inferredBody(exchange, call, server)
+    const body = await inferredBody(exchange, call, server, trace)
     if (body === null) return
+    trace?.timestamp('HTTP_SEND_START', steadyNanoseconds())
     const responseEncoding = acceptedEncoding(exchange.header('accept-encoding'))
     if (responseEncoding === undefined) send(exchange, body)
     else sendCompressed(exchange, body, responseEncoding, await compress(body.pieces, responseEncoding))
@@ -51,11 +57,11 @@ export async function handleInfer(exchange: HttpExchange, modelVersion: string, 
 }
 
 /** Runs the request. @returns null: nobody waits for the answer any more */
-async function inferredBody(exchange: HttpExchange, call: InferCall, server: InferenceServer): Promise<InferBodyPieces | null> {
+async function inferredBody(exchange: HttpExchange, call: InferCall, server: InferenceServer, trace: RequestTrace | undefined): Promise<InferBodyPieces | null> {
   const signal = abortSignal(exchange)
   const classified = [...call.outputForms].flatMap(([output, form]) => (form.classification > 0 ? [output] : []))
   const classes = readOutputClasses(server, call.request, classified)
-  const { response } = await server.infer(call.request, { signal })
+  const { response } = await server.infer(trace === undefined ? call.request : { ...call.request, trace }, { signal })
   return exchange.response.destroyed ? null : inferResponseBody(call, classes, response)
 }
 
