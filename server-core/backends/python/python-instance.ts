@@ -30,6 +30,8 @@ export interface PythonInstanceOptions {
 const IS_READY_MILLISECONDS = 5000
 /** How long a process may take to end after its model was finalized. */
 const END_MILLISECONDS = 5000
+/** How long one that is given up may take to write the stacks of its threads. */
+const DUMP_MILLISECONDS = 500
 
 interface Batch {
   readonly requests: readonly PendingRequest[]
@@ -105,7 +107,7 @@ export class PythonInstance implements BackendModelInstance {
       onLost: (seconds) => {
         log.error('a Python model instance does not answer and is ended; the stacks of its threads follow where it can still tell them', { ...logFields, seconds })
         this.#connection?.dumpStacks()
-        setTimeout(() => { this.#connection?.kill() }, 500)
+        setTimeout(() => { this.#connection?.kill() }, DUMP_MILLISECONDS)
       },
     })
   }
@@ -183,6 +185,7 @@ export class PythonInstance implements BackendModelInstance {
     if (this.#isClosing) return
     this.#isClosing = true
     const connection = this.#connection
+    let patience = END_MILLISECONDS
     if (this.#death === null && connection !== null) {
       const finalized = new Promise<void>((resolve) => { this.#finalized = resolve })
       connection.send({ op: 'finalize' })
@@ -190,6 +193,7 @@ export class PythonInstance implements BackendModelInstance {
       const timer = setTimeout(() => {
         this.#options.log.error('finalize of a model takes too long: its process is ended, and the stacks of its threads follow', { ...this.#options.logFields, seconds })
         connection.dumpStacks()
+        patience = DUMP_MILLISECONDS
         this.#finalized?.()
       }, seconds * 1000)
       await finalized
@@ -198,7 +202,7 @@ export class PythonInstance implements BackendModelInstance {
     this.#health.stop()
     this.#calls.close()
     this.#connection = null
-    await connection?.closeWithin(END_MILLISECONDS)
+    await connection?.closeWithin(patience)
   }
 
   #take(message: FromStub): void {

@@ -92,7 +92,7 @@ export class StubProcess {
           for (const stream of [child.stdout, child.stderr]) stream?.destroy()
           options.onExit({
             how: signal === null ? `it ended with exit code ${code ?? 0}` : `it was killed by ${signal}`,
-            lastLines: errors.lastLines.slice(-8).join('\n'),
+            lastLines: errors.lastLines.join('\n'),
           })
           resolve()
         })
