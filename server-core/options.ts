@@ -15,6 +15,8 @@ export interface ServerOptions {
   readonly modelControlMode: ModelControlMode
   /** Explicit mode: models loaded at start; `*` alone means all. */
   readonly loadModels: readonly string[]
+  /** `configs/<name>.pbtxt` of a model is used instead of its config.pbtxt where it exists; '' : never. */
+  readonly modelConfigName: string
   readonly repositoryPollSeconds: number
   readonly exitOnError: boolean
   readonly exitTimeoutSeconds: number
@@ -40,6 +42,8 @@ export interface ServerOptions {
   readonly httpAddress: string
   /** 0: any free port. */
   readonly httpPort: number
+  /** Other processes may listen on the port as well, and share its connections (SO_REUSEPORT). */
+  readonly reuseHttpPort: boolean
   /** Bytes; limits JSON documents, not the binary section. */
   readonly httpMaxInputSize: number
   readonly httpRestrictedApis: readonly RestrictedApi[]
@@ -48,6 +52,7 @@ export interface ServerOptions {
   readonly allowGrpc: boolean
   readonly grpcAddress: string
   readonly grpcPort: number
+  readonly reuseGrpcPort: boolean
   readonly grpcRestrictedProtocols: readonly RestrictedApi[]
   readonly allowMetrics: boolean
   readonly metricsAddress: string
@@ -85,6 +90,8 @@ export interface ServerOptions {
   readonly npuSimulatedCards: readonly string[]
   /** Factor on the times that simulated cards take; 0: as fast as this machine computes. */
   readonly npuSimulatedTimeScale: number
+  /** What the log says once about flags of Triton's that were given and have no effect here. */
+  readonly flagsWithoutEffect: readonly string[]
   readonly logVerbose: number
   readonly logInfo: boolean
   readonly logWarning: boolean
@@ -99,6 +106,7 @@ export const DEFAULT_SERVER_OPTIONS: ServerOptions = Object.freeze({
   modelRepositories: [],
   modelControlMode: 'none',
   loadModels: [],
+  modelConfigName: '',
   repositoryPollSeconds: 15,
   exitOnError: true,
   exitTimeoutSeconds: 30,
@@ -116,12 +124,14 @@ export const DEFAULT_SERVER_OPTIONS: ServerOptions = Object.freeze({
   allowHttp: true,
   httpAddress: '127.0.0.1',
   httpPort: 8000,
+  reuseHttpPort: false,
   httpMaxInputSize: 64 * 1024 * 1024,
   httpRestrictedApis: [],
   httpHeaderForwardPattern: '',
   allowGrpc: true,
   grpcAddress: '127.0.0.1',
   grpcPort: 8001,
+  reuseGrpcPort: false,
   grpcRestrictedProtocols: [],
   allowMetrics: true,
   metricsAddress: '127.0.0.1',
@@ -144,6 +154,7 @@ export const DEFAULT_SERVER_OPTIONS: ServerOptions = Object.freeze({
   npuFallback: 'fail',
   npuSimulatedCards: ['310P3', '310P3'],
   npuSimulatedTimeScale: 1,
+  flagsWithoutEffect: [],
   logVerbose: 0,
   logInfo: true,
   logWarning: true,

@@ -69,6 +69,7 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
   logs.change(logSettings(options))
   logs.isSimulated = options.npu === 'simulated'
   const log = logs.logger('start-server')
+  for (const said of options.flagsWithoutEffect) log.info(said)
   const simulated = options.npu === 'simulated' ? await startSimulatedNpu(options, log) : null
   const simulation = npuSimulation(simulated, options, logs.logger('simulated-npu'))
   const registry = new BackendRegistry(builtInBackends(logs), simulated === null ? options : { ...options, backendConfig: withSimulatedCann(options.backendConfig, simulated) }, logs)
@@ -106,7 +107,7 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
   const common = (part: 'http' | 'grpc' | 'metrics'): FrontendOptions => {
     const address = options[`${part}Address`]
     return {
-      server, services, address, port: options[`${part}Port`], log: logs.logger(`${part}-frontend`), maxInputSize: options.httpMaxInputSize,
+      server, services, address, port: options[`${part}Port`], reusePort: part === 'http' ? options.reuseHttpPort : part === 'grpc' && options.reuseGrpcPort, log: logs.logger(`${part}-frontend`), maxInputSize: options.httpMaxInputSize,
       restrictedApis: part === 'grpc' ? options.grpcRestrictedProtocols : options.httpRestrictedApis,
       allowRepositoryControl: options.allowRemoteControl || isLoopback(address),
     }

@@ -76,7 +76,7 @@ export class TritonInferenceServer implements InferenceServer {
     })
     const cacheByteSize = responseCacheByteSize(options)
     this.#lifecycle = new ModelLifecycle({
-      repository: new ModelRepository(options.modelRepositories, this.#repositoryLog),
+      repository: new ModelRepository(options.modelRepositories, this.#repositoryLog, options.modelConfigName),
       loader: new ModelLoader({
         registry, disableAutoComplete: options.disableAutoCompleteConfig, hostPolicies: options.hostPolicies, metrics: options.metricsConfig, npu: { source: options.npu, fallback: options.npuFallback }, clock, logs,
         responseCache: cacheByteSize === 0 ? null : new ResponseCache(cacheByteSize),
@@ -241,7 +241,7 @@ export class TritonInferenceServer implements InferenceServer {
     if (this.controlMode !== 'explicit') {
       throw new ServerError('UNAVAILABLE', 'another repository can only be opened in explicit mode. Start the server with --model-control-mode=explicit')
     }
-    const repository = new ModelRepository([path], this.#repositoryLog)
+    const repository = new ModelRepository([path], this.#repositoryLog, this.#options.modelConfigName)
     await this.#openings.run(async () => {
       await repository.check()
       await this.#lifecycle.replaceRepository(repository)

@@ -59,11 +59,24 @@ function string(name: string, key: KeysOf<string>, value: string, help: string):
   }
 }
 
+/** A flag of tritonserver's that is taken, so that command lines go on to work, and changes nothing; the log says so once. */
+function withoutEffect(name: string, value: string, reason: string): Flag {
+  return {
+    names: [name], value, help: `No effect here: ${reason}`,
+    set: (draft, text, flag) => {
+      if (value === '<integer>') parseInteger(text, flag)
+      draft.flagsWithoutEffect = [...draft.flagsWithoutEffect.filter((said) => !said.startsWith(`${flag} `)), `${flag} has no effect: ${reason}`]
+    },
+  }
+}
+
 /** Every flag, with tritonserver's name and meaning where it has one. The order is that of the usage text. */
 export const SERVE_FLAGS: readonly Flag[] = [
   { names: ['--model-repository', '--model-store'], value: '<directory>', help: 'Path of a model repository; may be given several times', set: (draft, text) => { draft.modelRepositories = [...draft.modelRepositories, text] } },
   { names: ['--model-control-mode'], value: 'none|poll|explicit', help: 'Load everything at start, follow the disk, or load on request (none)', set: setControlMode },
   { names: ['--load-model'], value: '<name>', help: 'Explicit mode: a model to load at start; may be given several times; * alone means all', set: (draft, text) => { draft.loadModels = [...draft.loadModels, text] } },
+  { names: ['--model-config-name'], value: '<name>', help: "Use configs/<name>.pbtxt of a model instead of its config.pbtxt where it exists", set: setModelConfigName },
+  { names: ['--model-namespacing'], value: '', help: 'Only false: models of the same name in two repositories cannot be told apart (false)', set: refuseNamespaces },
   integer('--repository-poll-secs', 'repositoryPollSeconds', 'Poll mode: seconds between two looks at the repositories'),
   bool('--exit-on-error', 'exitOnError', 'Exit when a model that is to be loaded at start fails (true)'),
   integer('--exit-timeout-secs', 'exitTimeoutSeconds', 'Seconds that requests in flight may take when the server stops'),
@@ -74,8 +87,11 @@ export const SERVE_FLAGS: readonly Flag[] = [
   integer('--model-load-retry-count', 'modelLoadRetryCount', 'How often a model version that fails to load is tried again'),
   { names: ['--cache-config'], value: '<cache>,<setting>=<value>', help: 'Response cache: local,size=<bytes>; may be given once a setting', set: setCacheConfig },
   integer('--response-cache-byte-size', 'responseCacheByteSize', 'Deprecated: --cache-config=local,size=<bytes>'),
+  withoutEffect('--cache-directory', '<directory>', 'the response cache is part of the server'),
   { names: ['--backend-config'], value: '<backend>,<key>=<value>', help: 'Setting of one backend, or of all (<key>=<value>); may be given several times', set: setBackendConfig },
   string('--backend-directory', 'backendDirectory', '<directory>', 'Backend libraries, a folder each with libtriton_<name>.so; looked into before those that come with the server'),
+  withoutEffect('--repoagent-directory', '<directory>', 'there are no repository agents'),
+  withoutEffect('--pinned-memory-pool-byte-size', '<integer>', 'there is no pool: backends for cards pin the memory that they copy from'),
   { names: ['--rate-limit'], value: 'off|execution_count', help: 'Let instances wait for the resources of their rate_limiter, those with the fewest executions first (off)', set: setRateLimit },
   { names: ['--rate-limit-resource'], value: '<name>:<count>[:<device>]', help: 'How much of a resource there is (the largest demand of an instance); may be given several times', set: addRateLimitResource },
   { names: ['--host-policy'], value: '<name>,<setting>=<value>', help: 'Where the threads of instances run: numa-node=<n> or cpu-cores=<a>-<b>,... for policy cpu, gpu_<id>, model or a name of your own; may be given several times', set: setHostPolicy },
@@ -83,12 +99,15 @@ export const SERVE_FLAGS: readonly Flag[] = [
   bool('--allow-http', 'allowHttp', 'Serve HTTP (true)'),
   string('--http-address', 'httpAddress', '<address>', 'Address that HTTP listens on (127.0.0.1)'),
   port('--http-port', 'httpPort', 'Port of HTTP'),
+  bool('--reuse-http-port', 'reuseHttpPort', 'Let several servers listen on the HTTP port and share its connections (false)'),
+  withoutEffect('--http-thread-count', '<integer>', 'one thread serves HTTP, and models compute on threads of their own'),
   integer('--http-max-input-size', 'httpMaxInputSize', 'Largest JSON document and raw request in bytes'),
   { names: ['--http-restricted-api'], value: '<api>[,<api>]:<header>=<value>', help: 'These HTTP calls want that header; may be given several times', set: (draft, text, flag) => { draft.httpRestrictedApis = [...draft.httpRestrictedApis, parseRestrictedApi(text, flag)] } },
   string('--http-header-forward-pattern', 'httpHeaderForwardPattern', '<regex>', 'HTTP headers whose names match become parameters of the request'),
   bool('--allow-grpc', 'allowGrpc', 'Serve gRPC (true)'),
   string('--grpc-address', 'grpcAddress', '<address>', 'Address that gRPC listens on (127.0.0.1)'),
   port('--grpc-port', 'grpcPort', 'Port of gRPC'),
+  bool('--reuse-grpc-port', 'reuseGrpcPort', 'Let several servers listen on the gRPC port and share its connections (false)'),
   { names: ['--grpc-restricted-protocol'], value: '<api>[,<api>]:<header>=<value>', help: 'These gRPC calls want that header; may be given several times', set: (draft, text, flag) => { draft.grpcRestrictedProtocols = [...draft.grpcRestrictedProtocols, parseRestrictedApi(text, flag)] } },
   bool('--allow-metrics', 'allowMetrics', 'Serve Prometheus metrics (true)'),
   string('--metrics-address', 'metricsAddress', '<address>', 'Address that metrics listen on (that of HTTP)'),
@@ -123,6 +142,16 @@ function setControlMode(draft: Draft, text: string): void {
     throw new ServerError('INVALID_ARG', `Bad option: "--model-control-mode".\ninvalid argument for --model-control-mode: expected none, poll or explicit, got: ${text}`)
   }
   draft.modelControlMode = text
+}
+
+function setModelConfigName(draft: Draft, text: string, flag: string): void {
+  if (text.includes('/') || text === '.' || text === '..') throw new ServerError('INVALID_ARG', `Bad option: "${flag}".\n${flag} expects the name of a file in the folder configs of models, without .pbtxt, got: ${text}`)
+  draft.modelConfigName = text
+}
+
+function refuseNamespaces(_draft: Draft, text: string, flag: string): void {
+  if (!parseBoolean(text, flag)) return
+  throw new ServerError('INVALID_ARG', `Bad option: "${flag}".\nthis server has no model namespaces: give models of several repositories names of their own`)
 }
 
 /** Triton's flag was a boolean once, and still takes one. */

@@ -1,5 +1,6 @@
 import { DEFAULT_SERVER_OPTIONS, serverOptions, type ServerOptions } from '../options.ts'
 import { ServerError } from '../server-error.ts'
+import { groupedFlags } from './flag-groups.ts'
 import { SERVE_FLAGS, type Flag } from './flags.ts'
 
 /** Thrown for `--help`: the usage is the answer, on standard output. */
@@ -64,6 +65,6 @@ export function flagsIn(args: readonly string[]): readonly GivenFlag[] {
 
 /** What `--help` and a wrong flag print. */
 export function serveUsage(): string {
-  const rows = SERVE_FLAGS.map((flag) => [flag.names.map((name) => (flag.value === '' ? name : `${name} ${flag.value}`)).join(', '), flag.help] as const)
-  return ['Usage: npu-console serve [flags]', '', ...rows.map(([names, help]) => `  ${names}\n      ${help}`), ''].join('\n')
+  const rows = (flags: readonly Flag[]) => flags.map((flag) => `  ${flag.names.map((name) => (flag.value === '' ? name : `${name} ${flag.value}`)).join(', ')}\n      ${flag.help}`)
+  return ['Usage: npu-console serve [flags]', ...groupedFlags(SERVE_FLAGS).flatMap(({ title, flags }) => ['', `${title}:`, ...rows(flags)]), ''].join('\n')
 }

@@ -12,6 +12,8 @@ export interface FrontendOptions {
   readonly address: string
   /** 0 picks a free port. */
   readonly port: number
+  /** Other processes may listen on the port as well. Default: they may not. */
+  readonly reusePort?: boolean | undefined
   /** False on a non-loopback address without permission: load and unload are refused. */
   readonly allowRepositoryControl: boolean
   readonly log: Logger
@@ -56,11 +58,11 @@ export const REPOSITORY_CONTROL_CLOSED =
  * Binds a server and answers where it listens.
  * @throws ServerError UNAVAILABLE that names address, port and flag when the port is taken or may not be bound.
  */
-export async function listen(server: Server, address: string, port: number, flag: string): Promise<{ address: string; port: number }> {
+export async function listen(server: Server, address: string, port: number, flag: string, reusePort = false): Promise<{ address: string; port: number }> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) => { reject(listenError(error, address, port, flag)) })
     // Once it listens, an error is a connection that could not be accepted (no more files, say): others can be.
-    server.listen({ host: address, port, backlog: 1024 }, () => { server.removeAllListeners('error').on('error', () => {}); resolve() })
+    server.listen({ host: address, port, backlog: 1024, reusePort }, () => { server.removeAllListeners('error').on('error', () => {}); resolve() })
   })
   const bound = server.address()
   if (bound === null || typeof bound === 'string') throw new ServerError('INTERNAL', `${flag}: the listening socket has no address`)

@@ -24,7 +24,7 @@ export interface ModelDirectory {
   readonly repositoryPath: string
   /** Absolute. */
   readonly path: string
-  /** Absolute path of config.pbtxt; null where there is none. */
+  /** Absolute path of config.pbtxt, or of the one that `--model-config-name` chose; null where there is none. */
   readonly configPath: string | null
   /** Ascending. */
   readonly versions: readonly VersionDirectory[]
@@ -39,8 +39,11 @@ const OTHER_DIRECTORIES = new Set(['warmup', 'initial_state', 'configs', 'sample
 /** More files than any model has: a version directory that holds them leads to something else, by a link for instance. */
 const MAXIMUM_VERSION_FILES = 10_000
 
-/** Reads a model directory. Directories that are no version are skipped, with the server's warnings for those that look like one. */
-export async function readModelDirectory(repositoryPath: string, name: string, path: string, log?: Logger): Promise<ModelDirectory> {
+/**
+ * Reads a model directory. Directories that are no version are skipped, with the server's warnings for those that look like one.
+ * @param configName `configs/<configName>.pbtxt` is used instead of config.pbtxt where it exists; '' : nothing is
+ */
+export async function readModelDirectory(repositoryPath: string, name: string, path: string, log?: Logger, configName = ''): Promise<ModelDirectory> {
   const entries = await listDirectory(path)
   const marks: string[] = []
   const versions: VersionDirectory[] = []
@@ -72,11 +75,22 @@ export async function readModelDirectory(repositoryPath: string, name: string, p
     await collectFiles(entryPath, entry.name, entries, found)
     versions.push({ version, path: entryPath, entries, files: found.files, signature: found.marks.join('\n') })
   }
+  const chosen = configName === '' ? null : await namedConfig(path, configName)
+  if (chosen !== null) ({ configPath, configMark } = chosen)
   versions.sort((a, b) => a.version - b.version)
   const otherSignature = marks.join('\n')
   // The number counts as well: a version directory may be empty.
   const signature = [configMark, otherSignature, ...versions.map((version) => `${version.version}/\n${version.signature}`)].join('\n')
   return { name, repositoryPath, path, configPath, versions, signature, otherSignature }
+}
+
+/** null: there is none of that name. */
+async function namedConfig(modelDirectory: string, configName: string): Promise<{ configPath: string; configMark: string } | null> {
+  const relative = join('configs', `${configName}.pbtxt`)
+  const configPath = join(modelDirectory, relative)
+  if ((await statOrNull(configPath))?.isFile() !== true) return null
+  const file = await fileMark(configPath, relative)
+  return file === null ? null : { configPath, configMark: file.mark }
 }
 
 /** Names in a directory, sorted; symbolic links count as what they lead to, dangling ones as files. */

@@ -25,10 +25,13 @@ export const DUPLICATE_REASON = 'model appears in two or more repositories'
 export class ModelRepository {
   readonly paths: readonly string[]
   readonly #log: Logger
+  readonly #configName: string
 
-  constructor(paths: readonly string[], log: Logger) {
+  /** @param configName `--model-config-name`; '' : config.pbtxt of every model */
+  constructor(paths: readonly string[], log: Logger, configName = '') {
     this.paths = paths.map((path) => resolve(path))
     this.#log = log
+    this.#configName = configName
   }
 
   /** @throws ServerError INTERNAL when a repository is not a directory */
@@ -64,7 +67,7 @@ export class ModelRepository {
     if (paths.length > 1) return { kind: 'duplicate', name, repositoryPath }
     const path = join(repositoryPath, name)
     try {
-      return { kind: 'model', directory: await readModelDirectory(repositoryPath, name, path, this.#log) }
+      return { kind: 'model', directory: await readModelDirectory(repositoryPath, name, path, this.#log, this.#configName) }
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
       return { kind: 'unusable', name, repositoryPath, reason: `failed to read model directory '${name}': ${reason}` }

@@ -60,7 +60,7 @@ export async function startGrpcFrontend(options: GrpcFrontendOptions): Promise<F
   const server = new GrpcServer({
     connection: { ...DEFAULT_CONNECTION_OPTIONS, ...options.connection }, tls: options.tls ?? null, stallMilliseconds: options.stallMilliseconds ?? STALL_MILLISECONDS, log,
   }, handlers)
-  const { address, port } = await server.listen(options.address, options.port, '--grpc-port')
+  const { address, port } = await server.listen(options.address, options.port, '--grpc-port', options.reusePort)
   log.verbose(1, 'gRPC service started', { address, port, tls: options.tls !== undefined && options.tls !== null })
   return { address, port, stop: (timeoutSeconds) => server.stop(timeoutSeconds) }
 }

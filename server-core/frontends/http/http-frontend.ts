@@ -36,7 +36,7 @@ const NO_ROUTE: Route = { kind: 'serverLive', model: '', version: '', qualifier:
 /** @throws ServerError UNAVAILABLE that names the port and `--http-port` when it cannot be bound. */
 export async function startHttpFrontend(options: HttpFrontendOptions): Promise<Frontend> {
   const frontend = new HttpFrontend(options)
-  return frontend.start(options.address, options.port)
+  return frontend.start(options.address, options.port, options.reusePort)
 }
 
 class HttpFrontend {
@@ -70,8 +70,8 @@ class HttpFrontend {
     this.#http.on('connect', (_request, socket) => { refuseDetached(socket, plainReply('405 Method Not Allowed', 'Method Not Allowed')) })
   }
 
-  async start(address: string, port: number): Promise<Frontend> {
-    const bound = await listen(this.#http, address, port, '--http-port')
+  async start(address: string, port: number, reusePort = false): Promise<Frontend> {
+    const bound = await listen(this.#http, address, port, '--http-port', reusePort)
     this.#watch.start()
     this.#log.verbose(1, 'HTTP service started', { address: bound.address, port: bound.port })
     return { ...bound, stop: (timeoutSeconds) => this.#stop(timeoutSeconds) }

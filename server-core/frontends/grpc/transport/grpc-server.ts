@@ -85,8 +85,8 @@ export class GrpcServer {
   }
 
   /** @throws ServerError UNAVAILABLE, INVALID_ARG that names the port and the flag */
-  async listen(address: string, port: number, flag: string): Promise<{ address: string; port: number }> {
-    const bound = await listen(this.#http, address, port, flag)
+  async listen(address: string, port: number, flag: string, reusePort = false): Promise<{ address: string; port: number }> {
+    const bound = await listen(this.#http, address, port, flag, reusePort)
     this.#watch = setInterval(() => { this.#endStalled() }, Math.max(1, this.#options.stallMilliseconds / CHECKS_UNTIL_STALLED))
     this.#watch.unref()
     return bound
