@@ -413,7 +413,7 @@ async def _(f):
     check([int(result.as_numpy("OUT")[0]) for result, _error in answers] == list(range(6)), answers)
 
 
-@case(STREAM, "empty final response", only="grpc")
+@case(STREAM, "empty final response", only="sync-grpc")
 async def _(f):
     answers = await stream(f, [{"model_name": "repeat_int32", "inputs": repeat_inputs(f, 3), "enable_empty_final_response": True}], 4)
     check(len(answers) == 4, len(answers))

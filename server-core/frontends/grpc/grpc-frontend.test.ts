@@ -8,7 +8,8 @@ import type { Frontend } from '../frontend.ts'
 import { type GrpcFrontendOptions, startGrpcFrontend } from './grpc-frontend.ts'
 import { loadProtoServices } from './proto-services.ts'
 
-const log = new LogHub().logger('grpc')
+const hub = new LogHub()
+const log = hub.logger('grpc')
 const services = loadProtoServices()
 const LIMITS = { 'grpc.max_receive_message_length': -1, 'grpc.max_send_message_length': -1 }
 
@@ -224,6 +225,20 @@ describe('errors', () => {
     ['unload kind', 'RepositoryModelUnload', { model_name: 'fp32', parameters: { unload_dependents: { string_param: 'x' } } }, status.INVALID_ARGUMENT, "invalid value type for unload parameter 'unload_dependents', expected bool_param."],
   ])('%s', async (_name, method, request, code, details) => {
     expect(await failure(method, request)).toEqual([code, details])
+  })
+
+  it.each<[string, string, string, string]>([
+    ['is cut off', 'RepositoryModelUnload', '42056161', 'index out of range: 2 + 5 > 4'],
+    ['has a map entry without value', 'RepositoryModelUnload', '1201781a030a016b', 'an entry of a map has no value'],
+    ['is cut off and has tensors', 'ModelInfer', '0a0973', 'the message ends at byte 3, inside a field that began before byte 2'],
+  ])('answers a message that %s with INTERNAL, and logs no error of its own', async (_name, method, hex, reason) => {
+    const raw = new Client(`127.0.0.1:${frontend.port}`, credentials.createInsecure())
+    const error = await new Promise<ServiceError | null>((resolve) => {
+      raw.makeUnaryRequest(`/inference.GRPCInferenceService/${method}`, (bytes: Buffer) => bytes, (bytes) => bytes, Buffer.from(hex, 'hex'), resolve)
+    })
+    raw.close()
+    expect([error?.code, error?.details]).toEqual([status.INTERNAL, `cannot parse the request of ${method}: ${reason}`])
+    expect(hub.recent(10).filter(({ level }) => level === 'error')).toEqual([])
   })
 
   it('asks restricted protocols for their header', async () => {

@@ -16,6 +16,7 @@ import { GRPC_STATUS, OK_STATUS } from './transport/grpc-status.ts'
 import { type OutgoingMessage, outgoingMessage } from './transport/message.ts'
 import { type CompressionLevel, encodingForLevel } from './transport/message-compression.ts'
 import { readInferRequestMessage } from './wire/infer-request-reader.ts'
+import { ProtobufError } from './wire/protobuf-reader.ts'
 import { writeInferResponseMessage } from './wire/infer-response-writer.ts'
 import type { WireInferResponse } from './wire/wire-types.ts'
 
@@ -50,7 +51,7 @@ export async function startGrpcFrontend(options: GrpcFrontendOptions): Promise<F
     const definition = methods[name]
     if (definition === undefined) throw new ServerError('INTERNAL', `the protocol files have no call ${name}. Reinstall the application.`)
     const codec: Codec = name === 'ModelInfer' ? INFER_CODEC : {
-      read: (bytes) => definition.requestDeserialize(bytes), write: (reply) => outgoingMessage(definition.responseSerialize(reply as object)),
+      read: (bytes) => readMessage(definition.requestDeserialize, bytes), write: (reply) => outgoingMessage(definition.responseSerialize(reply as object)),
     }
     handlers.set(definition.path, { isUnary, handle: (call) => { handle(call, codec) } })
   }
@@ -73,6 +74,17 @@ interface Codec {
 }
 
 const INFER_CODEC: Codec = { read: readInferRequestMessage, write: (reply) => writeInferResponseMessage(reply as WireInferResponse) }
+
+/** @throws ProtobufError when the bytes are no such message; protobufjs itself throws errors of JavaScript */
+function readMessage(deserialize: (bytes: Buffer) => object, bytes: Buffer): object {
+  try {
+    return deserialize(bytes)
+  } catch (error) {
+    // The only message that protobufjs decodes and then stumbles over.
+    if (error instanceof TypeError) throw new ProtobufError('an entry of a map has no value', { cause: error })
+    throw new ProtobufError(error instanceof Error ? error.message : String(error), { cause: error })
+  }
+}
 
 class CallHandlers {
   readonly #environment: CallEnvironment
