@@ -2,6 +2,7 @@ import type { NpuFallback, NpuSource } from './contract/devices.ts'
 import type { ModelControlMode } from './contract/repository.ts'
 import type { LogFormat, LogSettings } from './logger.ts'
 import { headerForwardPattern } from './frontends/header-forwarding.ts'
+import { DEFAULT_GRPC_TRANSPORT_OPTIONS, type GrpcTransportOptions } from './frontends/grpc/grpc-options.ts'
 import type { RestrictedApi } from './frontends/restricted-api.ts'
 import { DEFAULT_METRICS_CONFIG, type MetricsConfig } from './metrics/metrics-config.ts'
 import type { HostPolicies } from './model/host-policy.ts'
@@ -54,6 +55,7 @@ export interface ServerOptions {
   readonly grpcPort: number
   readonly reuseGrpcPort: boolean
   readonly grpcRestrictedProtocols: readonly RestrictedApi[]
+  readonly grpcTransport: GrpcTransportOptions
   readonly allowMetrics: boolean
   readonly metricsAddress: string
   readonly metricsPort: number
@@ -133,6 +135,7 @@ export const DEFAULT_SERVER_OPTIONS: ServerOptions = Object.freeze({
   grpcPort: 8001,
   reuseGrpcPort: false,
   grpcRestrictedProtocols: [],
+  grpcTransport: DEFAULT_GRPC_TRANSPORT_OPTIONS,
   allowMetrics: true,
   metricsAddress: '127.0.0.1',
   metricsPort: 8002,
@@ -190,6 +193,7 @@ export function serverOptions(given: Partial<ServerOptions>): ServerOptions {
   }
   checkCacheConfig(options.cacheConfig)
   headerForwardPattern(options.httpHeaderForwardPattern, '--http-header-forward-pattern')
+  headerForwardPattern(options.grpcTransport.headerForwardPattern, '--grpc-header-forward-pattern')
   if (options.npu === 'simulated') {
     const named = NPU_BACKENDS.find((backend) => options.backendConfig[backend]?.[CANN_LIBRARIES] !== undefined)
     if (named !== undefined) throw new RangeError(`--npu=simulated brings its own CANN: leave out --backend-config=${named},${CANN_LIBRARIES}=..., or use --npu=auto`)

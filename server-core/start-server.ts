@@ -13,6 +13,7 @@ import type { FrontendServices } from './frontends/frontend-services.ts'
 import { headerForwardPattern } from './frontends/header-forwarding.ts'
 import { startHttpFrontend } from './frontends/http/http-frontend.ts'
 import { startMetricsFrontend } from './frontends/metrics/metrics-frontend.ts'
+import { readTlsFiles } from './frontends/grpc/grpc-options.ts'
 import type { InferenceServer } from './inference-server.ts'
 import { ASSETS_DIRECTORY, PROTO_DIRECTORY, RENDERER_DIRECTORY } from './installed-paths.ts'
 import { LogHub, type Logger } from './logger.ts'
@@ -70,6 +71,8 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
   logs.isSimulated = options.npu === 'simulated'
   const log = logs.logger('start-server')
   for (const said of options.flagsWithoutEffect) log.info(said)
+  // A wrong file is no reason to load models first.
+  const tls = options.allowGrpc ? await readTlsFiles(options.grpcTransport) : null
   const simulated = options.npu === 'simulated' ? await startSimulatedNpu(options, log) : null
   const simulation = npuSimulation(simulated, options, logs.logger('simulated-npu'))
   const registry = new BackendRegistry(builtInBackends(logs), simulated === null ? options : { ...options, backendConfig: withSimulatedCann(options.backendConfig, simulated) }, logs)
@@ -156,7 +159,11 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
     log.info(modelTable(server))
     if (options.allowGrpc) {
       const { startGrpcFrontend } = await import('./frontends/grpc/grpc-frontend.ts')
-      await open('grpc', 'GRPCInferenceService', () => startGrpcFrontend({ ...common('grpc'), protoDirectory: PROTO_DIRECTORY }))
+      const { connection, responseCompression, headerForwardPattern: forwarded } = options.grpcTransport
+      await open('grpc', 'GRPCInferenceService', () => startGrpcFrontend({
+        ...common('grpc'), protoDirectory: PROTO_DIRECTORY, connection, tls, responseCompression,
+        headerForwardPattern: headerForwardPattern(forwarded, '--grpc-header-forward-pattern'),
+      }))
     }
     if (options.allowHttp) await open('http', 'HTTPService', () => startHttpFrontend({ ...common('http'), headerForwardPattern: headerForwardPattern(options.httpHeaderForwardPattern, '--http-header-forward-pattern'), simulation }))
     if (options.allowMetrics) await open('metrics', 'Metrics Service', () => startMetricsFrontend({ ...common('metrics'), intervalMilliseconds: options.metricsIntervalMilliseconds, hasCpuMetrics: options.allowCpuMetrics, ...(options.allowGpuMetrics ? { devices } : {}), backendMetrics: () => registry.metricsText() }))

@@ -1,4 +1,4 @@
-import type { Flag } from './flags.ts'
+import type { Flag } from './flag-values.ts'
 
 /** The headings of the usage text, in its order. A flag belongs to the first group that matches the first of its names. */
 const GROUPS: readonly (readonly [title: string, names: RegExp])[] = [

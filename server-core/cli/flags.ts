@@ -2,39 +2,14 @@ import { NPU_FALLBACKS, NPU_SOURCES } from '../contract/devices.ts'
 import { parseRestrictedApi } from '../frontends/restricted-api.ts'
 import { LOG_FORMATS } from '../logger.ts'
 import { metricsConfigWith } from '../metrics/metrics-config.ts'
+import { type Draft, type Flag, parseBoolean, parseInteger, withoutEffect } from './flag-values.ts'
+import { GRPC_TRANSPORT_FLAGS } from './grpc-flags.ts'
 import { isCpuList, type HostPolicySetting } from '../model/host-policy.ts'
 import { DEFAULT_SERVER_OPTIONS, type ServerOptions } from '../options.ts'
 import { ServerError, toServerError } from '../server-error.ts'
 import { traceConfigWith } from '../tracing/trace-settings.ts'
 
-type Draft = { -readonly [K in keyof ServerOptions]: ServerOptions[K] }
-
-/** One flag of `npu-console serve`. */
-export interface Flag {
-  readonly names: readonly string[]
-  /** What stands after the name in the usage text; '' for booleans, which may stand alone. */
-  readonly value: string
-  readonly help: string
-  readonly set: (draft: Draft, text: string, flag: string) => void
-}
-
 type KeysOf<T> = { [K in keyof ServerOptions]: ServerOptions[K] extends T ? K : never }[keyof ServerOptions]
-
-/** Triton's words for a value that is no boolean. */
-export function parseBoolean(text: string, flag: string): boolean {
-  const value = text.toLowerCase()
-  if (value === 'true' || value === '1') return true
-  if (value === 'false' || value === '0') return false
-  throw new ServerError('INVALID_ARG', `Bad option: "${flag}".\ninvalid value for bool option: ${text}`)
-}
-
-function parseInteger(text: string, flag: string, highest = Number.MAX_SAFE_INTEGER): number {
-  const value = Number(text)
-  if (text.trim() === '' || !Number.isInteger(value) || value < 0 || value > highest) {
-    throw new ServerError('INVALID_ARG', `Bad option: "${flag}".\nexpected a whole number between 0 and ${highest}, got: ${text}`)
-  }
-  return value
-}
 
 function bool(name: string, key: KeysOf<boolean>, help: string): Flag {
   return { names: [name], value: '', help, set: (draft, text, flag) => { draft[key] = parseBoolean(text, flag) } }
@@ -55,17 +30,6 @@ function string(name: string, key: KeysOf<string>, value: string, help: string):
     set: (draft, text) => {
       // The keys are those of string options; the control mode, a narrower type, has a flag of its own.
       (draft as unknown as Record<string, string>)[key] = text
-    },
-  }
-}
-
-/** A flag of tritonserver's that is taken, so that command lines go on to work, and changes nothing; the log says so once. */
-function withoutEffect(name: string, value: string, reason: string): Flag {
-  return {
-    names: [name], value, help: `No effect here: ${reason}`,
-    set: (draft, text, flag) => {
-      if (value === '<integer>') parseInteger(text, flag)
-      draft.flagsWithoutEffect = [...draft.flagsWithoutEffect.filter((said) => !said.startsWith(`${flag} `)), `${flag} has no effect: ${reason}`]
     },
   }
 }
@@ -109,6 +73,7 @@ export const SERVE_FLAGS: readonly Flag[] = [
   port('--grpc-port', 'grpcPort', 'Port of gRPC'),
   bool('--reuse-grpc-port', 'reuseGrpcPort', 'Let several servers listen on the gRPC port and share its connections (false)'),
   { names: ['--grpc-restricted-protocol'], value: '<api>[,<api>]:<header>=<value>', help: 'These gRPC calls want that header; may be given several times', set: (draft, text, flag) => { draft.grpcRestrictedProtocols = [...draft.grpcRestrictedProtocols, parseRestrictedApi(text, flag)] } },
+  ...GRPC_TRANSPORT_FLAGS,
   bool('--allow-metrics', 'allowMetrics', 'Serve Prometheus metrics (true)'),
   string('--metrics-address', 'metricsAddress', '<address>', 'Address that metrics listen on (that of HTTP)'),
   port('--metrics-port', 'metricsPort', 'Port of metrics'),

@@ -1,7 +1,8 @@
 import { DEFAULT_SERVER_OPTIONS, serverOptions, type ServerOptions } from '../options.ts'
 import { ServerError } from '../server-error.ts'
+import type { Flag } from './flag-values.ts'
 import { groupedFlags } from './flag-groups.ts'
-import { SERVE_FLAGS, type Flag } from './flags.ts'
+import { SERVE_FLAGS } from './flags.ts'
 
 /** Thrown for `--help`: the usage is the answer, on standard output. */
 export class HelpRequested extends Error {}

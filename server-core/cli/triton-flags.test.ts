@@ -11,7 +11,9 @@ const TRITON_FLAGS = [
   '--http-thread-count', '--http-max-input-size', '--http-header-forward-pattern', '--http-restricted-api', '--grpc-restricted-protocol',
   '--log-verbose', '--log-info', '--log-warning', '--log-error', '--log-format', '--log-file', '--metrics-interval-ms', '--metrics-config', '--allow-cpu-metrics', '--allow-gpu-metrics',
   '--trace-config', '--cache-config', '--cache-directory', '--rate-limit', '--rate-limit-resource', '--backend-directory', '--backend-config', '--host-policy', '--pinned-memory-pool-byte-size',
-  '--repoagent-directory', '--allow-client-shm',
+  '--repoagent-directory', '--allow-client-shm', '--grpc-header-forward-pattern', '--grpc-infer-response-compression-level', '--grpc-infer-thread-count', '--grpc-infer-allocation-pool-size', '--grpc-use-ssl', '--grpc-use-ssl-mutual',
+  '--grpc-server-cert', '--grpc-server-key', '--grpc-root-cert', '--grpc-keepalive-time', '--grpc-keepalive-timeout', '--grpc-keepalive-permit-without-calls', '--grpc-http2-max-pings-without-data',
+  '--grpc-http2-min-recv-ping-interval-without-data', '--grpc-http2-max-ping-strikes', '--grpc-max-connection-age', '--grpc-max-connection-age-grace',
 ]
 
 /** Left out on purpose, with the reason. */

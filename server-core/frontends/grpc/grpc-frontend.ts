@@ -3,6 +3,7 @@ import type { Logger } from '../../logger.ts'
 import { ServerError } from '../../server-error.ts'
 import type { Frontend, FrontendOptions } from '../frontend.ts'
 import { defaultServices } from '../frontend-services.ts'
+import type { LinearPattern } from '../linear-pattern.ts'
 import { type ApiCategory, type RestrictedApi, restrictionsByCategory } from '../restricted-api.ts'
 import { statusOf } from './call-status.ts'
 import { type ForwardedHeaders, forwardedHeaders } from './forwarded-headers.ts'
@@ -29,7 +30,7 @@ export interface GrpcFrontendOptions extends FrontendOptions {
   /** `--grpc-infer-response-compression-level`. */
   readonly responseCompression?: CompressionLevel | undefined
   /** `--grpc-header-forward-pattern`; null: nothing is forwarded. */
-  readonly headerForwardPattern?: RegExp | null | undefined
+  readonly headerForwardPattern?: LinearPattern | null | undefined
   /** See `GrpcServerOptions`; default one minute. */
   readonly stallMilliseconds?: number | undefined
 }
@@ -90,7 +91,7 @@ class CallHandlers {
   readonly #environment: CallEnvironment
   readonly #restrictions: ReadonlyMap<ApiCategory, RestrictedApi>
   readonly #compression: CompressionLevel
-  readonly #forwardPattern: RegExp | null
+  readonly #forwardPattern: LinearPattern | null
   readonly #log: Logger
 
   constructor(options: GrpcFrontendOptions) {
