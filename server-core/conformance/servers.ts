@@ -1,5 +1,6 @@
 /** The servers that cases run against: real repositories of small models, every front end on a free port. Each starts with its first case. */
 import type { DataType } from '../contract/inference.ts'
+import { DEFAULT_METRICS_CONFIG } from '../metrics/metrics-config.ts'
 import { onnxModel } from '../testing/onnx-fixture.ts'
 import { serveRepository, type ServedRepository } from '../testing/served-repository.ts'
 import { identityConfig } from '../testing/temporary-repository.ts'
@@ -113,10 +114,22 @@ function namesOf(files: Files): string[] {
 const SERVERS = {
   /** Everything, explicit mode. */
   main: () => serveRepository({ ...READY_MODELS, ...OTHER_MODELS }, { modelControlMode: 'explicit', loadModels: namesOf(READY_MODELS) }),
-  /** Loads and unloads of its own: explicit mode, `plain` loaded. */
-  control: () => serveRepository({ ...model('plain', identityConfig()), ...OTHER_MODELS }, { modelControlMode: 'explicit', loadModels: ['plain'], id: 'control' }),
-  /** Control mode none, readiness not strict. */
-  fixed: () => serveRepository({ ...model('plain', identityConfig()), ...model('bad', OTHER_MODELS['bad/config.pbtxt'] as string) }, { strictReadiness: false, exitOnError: false }),
+  /** Loads and unloads of its own: explicit mode, `plain` loaded; no counters among the metrics. */
+  control: () => serveRepository({ ...model('plain', identityConfig()), ...OTHER_MODELS }, { modelControlMode: 'explicit', loadModels: ['plain'], id: 'control', metricsConfig: { ...DEFAULT_METRICS_CONFIG, hasCounters: false } }),
+  /** Control mode none, readiness not strict, no metrics. */
+  fixed: () => serveRepository({ ...model('plain', identityConfig()), ...model('bad', OTHER_MODELS['bad/config.pbtxt'] as string) }, { strictReadiness: false, exitOnError: false, allowMetrics: false }),
+  /** Shared memory, a response cache and every family of metrics; explicit mode. */
+  extensions: () => serveRepository({
+    ...model('plain', identityConfig()), ...model('measured', identityConfig()), ...model('slow', identityConfig(DELAY(300))), ...model('pair', identityPairs([['TYPE_FP32', '[ 2 ]'], ['TYPE_INT32', '[ -1, 2 ]']], '', 4)),
+    ...model('cached', identityConfig('response_cache { enable: true }')), ...model('tagged', identityConfig('metric_tags { key: "team" value: "ocr" }')),
+    'gather/config.pbtxt': '', 'gather/1/model.onnx': GATHER,
+    ...model('lookup', `platform: "ensemble"
+      input [ { name: "ROWS" data_type: TYPE_FP32 dims: [ -1, 2 ] }, { name: "INDEX" data_type: TYPE_INT64 dims: [ -1 ] } ] output [ { name: "OUTPUT" data_type: TYPE_FP32 dims: [ -1, 2 ] } ]
+      ensemble_scheduling { step { model_name: "gather" model_version: -1 input_map [ { key: "ROWS" value: "ROWS" }, { key: "INDEX" value: "INDEX" } ] output_map { key: "OUTPUT" value: "OUTPUT" } } }`),
+  }, {
+    modelControlMode: 'explicit', loadModels: ['plain', 'measured', 'slow', 'pair', 'cached', 'lookup'], allowClientSharedMemory: true, cacheConfig: { local: { size: '1048576' } },
+    metricsConfig: { hasCounters: true, hasHistograms: true, hasSummaries: true, summaryQuantiles: [{ quantile: 0.5, error: 0.05 }, { quantile: 0.9, error: 0.01 }] },
+  }),
   /** `--http-max-input-size=1024` */
   small: () => serveRepository({ ...READY_MODELS }, { modelControlMode: 'explicit', loadModels: ['vector', 'text', 'types', 'repeat'], httpMaxInputSize: 1024 }),
   /** Every category wants the header `key: secret`. */

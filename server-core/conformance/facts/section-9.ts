@@ -16,7 +16,7 @@ export const SECTION_9 = {
   '9.1/no-reflection': toDo(rule('there is no server reflection')),
   '9.1/field-numbers': toDo(rule('messages and field numbers of the package inference')),
   '9.2/shm-and-contents': toDo(text("unexpected 'content' provided when using shared memory for input tensor '<i>' for model '<m>'")),
-  '9.2/shm-takes-no-raw': toDo(rule('a shared memory input does not consume a raw entry')),
+  '9.2/shm-takes-no-raw': rule('a shared memory input does not consume a raw entry'),
   '9.2/contents-and-raw': toDo(text("contents field must not be specified when using raw_input_contents for '<i>' for model '<m>'")),
   '9.2/typed': toDo(rule('typed contents of every data type that has a field')),
   '9.2/raw': toDo(rule('raw contents in order; surplus ones are ignored')),
