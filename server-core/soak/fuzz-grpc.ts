@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { loadProtoServices } from '../frontends/grpc/proto-services.ts'
 import { cut, mutateBytes } from './mutate-bytes.ts'
-import type { FuzzTarget } from './protocol-fuzz.ts'
+import { DELAYED_MILLISECONDS, type FuzzTarget } from './protocol-fuzz.ts'
 
 const services = loadProtoServices()
 const floats = (...values: number[]) => Buffer.from(Float32Array.from(values).buffer)
@@ -71,7 +71,9 @@ export class GrpcFuzzer implements Disposable {
       body = framed(way === 'gzip' ? gzipSync(bytes) : mutateBytes(gzipSync(bytes), random), 1)
     }
     if (way === 'headers') this.#spoilHeaders(headers, random)
-    return this.#exchange(headers, cut(body, 4, random), way === 'cancelled' ? random(20) : undefined)
+    // A mutated delay may be as long as it says: such a call is cancelled.
+    const isDelayed = serialized.includes('DELAY')
+    return this.#exchange(headers, cut(body, 4, random), { cancelAfter: way === 'cancelled' ? random(20) : undefined, isDelayed })
   }
 
   [Symbol.dispose](): void { this.#session?.destroy() }
@@ -97,7 +99,7 @@ export class GrpcFuzzer implements Disposable {
     return session
   }
 
-  async #exchange(headers: OutgoingHttpHeaders, pieces: readonly Buffer[], cancelAfter: number | undefined): Promise<string> {
+  async #exchange(headers: OutgoingHttpHeaders, pieces: readonly Buffer[], { cancelAfter, isDelayed }: { readonly cancelAfter: number | undefined; readonly isDelayed: boolean }): Promise<string> {
     const chunks: Buffer[] = []
     let status: string | undefined
     const stream = this.#open().request(headers)
@@ -119,9 +121,13 @@ export class GrpcFuzzer implements Disposable {
       stream.close(constants.NGHTTP2_CANCEL)
       return 'cancelled'
     }
-    const ending = await Promise.race([ended, sleep(this.#target.lostMilliseconds, 'late' as const, { ref: false })])
+    const ending = await Promise.race([ended, sleep(isDelayed ? DELAYED_MILLISECONDS : this.#target.lostMilliseconds, 'late' as const, { ref: false })])
     const sent = () => `${JSON.stringify(headers)} ${Buffer.concat(pieces).toString('hex')}`
     this.#target.examine(Buffer.concat(chunks).toString('latin1'), sent)
+    if (ending === 'late' && isDelayed) {
+      stream.close(constants.NGHTTP2_CANCEL)
+      return 'delayed'
+    }
     if (ending === 'late') {
       stream.destroy()
       throw new Error(`a call did not end in time: ${sent()}`)

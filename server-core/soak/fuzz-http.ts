@@ -2,7 +2,7 @@
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { deflateSync, gzipSync } from 'node:zlib'
-import type { FuzzTarget } from './protocol-fuzz.ts'
+import { DELAYED_MILLISECONDS, type FuzzTarget } from './protocol-fuzz.ts'
 import { cut, mutateBytes } from './mutate-bytes.ts'
 
 interface Sketch {
@@ -56,7 +56,7 @@ export async function fuzzHttp(target: FuzzTarget, random: (limit: number) => nu
   const { pieces, isWhole } = requestOf(sketch, way, random)
   const socket = connect(target.httpPort, '127.0.0.1')
   try {
-    return await exchange(socket, pieces, { isWhole, abortAfter: way === 'aborted' ? random(pieces.length + 2) : undefined, readsTo: random(6) === 0 ? random(200) : Infinity, target })
+    return await exchange(socket, pieces, { isWhole, abortAfter: way === 'aborted' ? random(pieces.length + 2) : undefined, readsTo: random(6) === 0 ? random(200) : Infinity, isDelayed: sketch.path.includes('/repeat/'), target })
   } finally {
     socket.destroy()
   }
@@ -86,8 +86,8 @@ function requestOf(sketch: Sketch, way: typeof WAYS[number], random: (limit: num
 /** How long a client waits for the answer to what may not even be a request. */
 const PATIENCE_MILLISECONDS = 60
 
-async function exchange(socket: Socket, pieces: readonly Buffer[], { isWhole, abortAfter, readsTo, target }: {
-  readonly isWhole: boolean; readonly abortAfter: number | undefined; readonly readsTo: number; readonly target: FuzzTarget
+async function exchange(socket: Socket, pieces: readonly Buffer[], { isWhole, abortAfter, readsTo, isDelayed, target }: {
+  readonly isWhole: boolean; readonly isDelayed: boolean; readonly abortAfter: number | undefined; readonly readsTo: number; readonly target: FuzzTarget
 }): Promise<string> {
   const chunks: Buffer[] = []
   let size = 0
@@ -110,9 +110,10 @@ async function exchange(socket: Socket, pieces: readonly Buffer[], { isWhole, ab
     await sleep(abortAfter)
     return 'aborted'
   }
-  const ending = await Promise.race([closed, sleep(isWhole ? target.lostMilliseconds : PATIENCE_MILLISECONDS, 'late' as const, { ref: false })])
+  const ending = await Promise.race([closed, sleep(isDelayed ? DELAYED_MILLISECONDS : isWhole ? target.lostMilliseconds : PATIENCE_MILLISECONDS, 'late' as const, { ref: false })])
   const answer = Buffer.concat(chunks).toString('latin1')
   target.examine(answer, () => Buffer.concat(pieces).toString('latin1'))
+  if (ending === 'late' && isDelayed) return 'delayed'
   const status = /^HTTP\/1\.1 (\d{3}) /.exec(answer)?.[1]
   if (isWhole && (ending === 'late' || (status === undefined && readsTo === Infinity))) {
     throw new Error(`${ending === 'late' ? 'no complete answer in time' : 'the connection was closed without an answer'} to ${JSON.stringify(Buffer.concat(pieces).toString('latin1'))}; came: ${JSON.stringify(answer.slice(0, 500))}`)

@@ -16,6 +16,9 @@ import { identityConfig, TemporaryRepository } from '../testing/temporary-reposi
 import { GrpcFuzzer } from './fuzz-grpc.ts'
 import { fuzzHttp } from './fuzz-http.ts'
 
+/** How long a client waits for a model that answers after the delays of its input: mutated ones may be as long as they say. */
+export const DELAYED_MILLISECONDS = 1000
+
 /** What is fuzzed. */
 export interface FuzzTarget {
   readonly httpPort: number
