@@ -49,7 +49,7 @@ describe('packaged application', () => {
     for (const file of ['package.json', 'LICENSE', 'dist/electron/main.cjs', 'dist/electron/preload.cjs', 'assets/icons/128x128.png', 'assets/icons/512x512.png']) {
       expect(archived).toContain(`/${file}`)
     }
-    for (const file of ['dist/renderer/index.html', 'dist/server/npu-console.mjs', 'dist/server/server-entry.mjs', 'dist/native/addon.node', 'dist/THIRD-PARTY-NOTICES.txt']) expect(unpacked).toContain(file)
+    for (const file of ['dist/renderer/index.html', 'dist/server/npu-console.mjs', 'dist/server/server-entry.mjs', 'dist/server/python-stub/triton_python_backend_stub.py', 'dist/server/python-stub/pb_stub/runner.py', 'dist/native/addon.node', 'dist/THIRD-PARTY-NOTICES.txt']) expect(unpacked).toContain(file)
   })
 
   it('has every worker of the server beside its bundle', () => {

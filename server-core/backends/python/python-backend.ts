@@ -87,7 +87,9 @@ async function complete(context: BackendModelContext, place: { model_directory: 
   const { config, modelName, log } = context
   const { interpreter, ...directories } = place
   const { promise, resolve, reject } = Promise.withResolvers<Readonly<Record<string, unknown>> | null>()
-  const connection = await StubConnection.open({
+  // It may be told before anybody waits.
+  promise.catch(() => {})
+  const connection = new StubConnection({
     settings: readPythonSettings(context.backendConfig), interpreter, log, logFields: { model: modelName, version: String(context.modelVersion) },
     start: { op: 'auto_complete', name: modelName, ...directories, is_decoupled: false, args: {}, config: modelConfigToJson(config) },
     onMessage: (message) => {
@@ -97,6 +99,7 @@ async function complete(context: BackendModelContext, place: { model_directory: 
     },
     onExit: (end) => { reject(new ServerError('INTERNAL', notHealthy(modelName, end))) },
   })
+  await connection.start()
   try {
     const completed = await promise
     return completed === null ? config : withCompletion(config, readModelConfigJson(JSON.stringify(completed)))

@@ -57,6 +57,7 @@ def execute(self, requests):
         time.sleep(0.002)
     sender.send(pb_utils.InferenceResponse(error=pb_utils.TritonError("was cancelled", pb_utils.TritonError.CANCELLED)), pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)`),
       },
+      initializing: { code: pythonModel('def initialize(self, args):\n    assert pb_utils.is_model_ready("double")') },
       slow: { code: 'unused', config: `${PYTHON_CONFIG.replace('"python"', '"identity"').replace('IN"', 'INPUT0"').replace('OUT"', 'OUTPUT0"')} parameters { key: "execute_delay_ms" value { string_value: "300" } }
 dynamic_batching { default_queue_policy { timeout_action: REJECT default_timeout_microseconds: 60000000 allow_timeout_override: true } }` },
     }, { load: ['double', 'runner', 'other', 'stream', 'endless', 'slow'] })
@@ -154,6 +155,18 @@ for call in (lambda: pb_utils.load_model("none"), lambda: pb_utils.is_model_read
       "failed to load model 'later', files should be a dictionary of file paths and file contents",
       expect.stringMatching(/^Failed to load model: /),
     ])
+  })
+
+  it('loads and readiness while it initializes, also when all that a process says arrives at once', async () => {
+    // The server looks at its sockets three times a second only, so that the start and the first question come together.
+    const sleeper = new Int32Array(new SharedArrayBuffer(4))
+    const timer = setInterval(() => { Atomics.wait(sleeper, 0, 0, 300) }, 1)
+    try {
+      await test.server.loadModel('initializing')
+    } finally {
+      clearInterval(timer)
+    }
+    expect(test.server.isModelReady('initializing', '')).toBe(true)
   })
 
   it('lines in the log, with level, place and model', async () => {

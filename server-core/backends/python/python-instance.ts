@@ -72,7 +72,7 @@ export class PythonInstance implements BackendModelInstance {
 
   /**
    * Starts the process, which imports and initializes the model.
-   * @throws ServerError INTERNAL with the text of the exception; what `StubConnection.open` throws
+   * @throws ServerError INTERNAL with the text of the exception; what `StubConnection` throws
    */
   static async create(options: PythonInstanceOptions): Promise<PythonInstance> {
     const instance = new PythonInstance(options)
@@ -128,11 +128,12 @@ export class PythonInstance implements BackendModelInstance {
     const initialized = new Promise<void>((resolve, reject) => { this.#initialized = { resolve, reject } })
     // The connection may fail first.
     initialized.catch(() => {})
-    this.#connection = await StubConnection.open({
+    this.#connection = new StubConnection({
       settings, interpreter, start, log, logFields,
       onMessage: (message) => { this.#take(message) },
       onExit: (end) => { this.#exited(end) },
     })
+    await this.#connection.start()
     await initialized
     this.#initialized = null
     this.#health.start()

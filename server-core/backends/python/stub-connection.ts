@@ -28,22 +28,8 @@ export class StubConnection implements CallMemory {
   #process: StubProcess | null = null
   #isClosed = false
 
-  /**
-   * Starts the process and says what it is to do; resolves when it begins with that.
-   * @throws ServerError UNAVAILABLE without an interpreter or memory; INTERNAL where the process ended, or took longer than `stub-timeout-seconds`
-   */
-  static async open(options: StubConnectionOptions): Promise<StubConnection> {
-    const connection = new StubConnection(options)
-    try {
-      await connection.#start()
-      return connection
-    } catch (error) {
-      await connection.close()
-      throw error
-    }
-  }
-
-  private constructor(options: StubConnectionOptions) {
+  /** Takes the memory that the stub has at its start. @throws ServerError UNAVAILABLE where there is too little */
+  constructor(options: StubConnectionOptions) {
     this.#options = options
     const { regionByteSize, regionGrowthByteSize, regionPrefix } = options.settings
     this.#serverRegion = new SharedRegion({ byteSize: regionByteSize, growthByteSize: regionGrowthByteSize, prefix: regionPrefix })
@@ -58,6 +44,19 @@ export class StubConnection implements CallMemory {
   get processId(): number { return this.#process?.processId ?? 0 }
   /** Blocks that are in use on this side: for tests. */
   get usedBlocks(): number { return this.#serverRegion.usedBlocks }
+
+  /**
+   * Starts the process and says what it is to do; resolves when it begins with that. Its messages may come before whoever waits for this goes on.
+   * @throws ServerError UNAVAILABLE without an interpreter; INTERNAL where the process ended, or took longer than `stub-timeout-seconds`. Then all is closed
+   */
+  async start(): Promise<void> {
+    try {
+      await this.#start()
+    } catch (error) {
+      await this.close()
+      throw error
+    }
+  }
 
   async #start(): Promise<void> {
     const { settings, interpreter, start, log, logFields, onMessage, onExit } = this.#options
