@@ -57,7 +57,7 @@ class HttpFrontend {
       headerForwardPattern: options.headerForwardPattern ?? null,
       allowRepositoryControl: options.allowRepositoryControl || this.#restrictions.has('model-repository'),
       simulation: options.simulation,
-      collect: (exchange, limit) => this.#collect(exchange, limit),
+      collect: (exchange, limit, take) => this.#collect(exchange, limit, take),
     }
     this.#http = createServer({
       noDelay: true, keepAlive: true, requireHostHeader: false, maxHeaderSize: MAX_HEADER_BYTES,
@@ -108,10 +108,10 @@ class HttpFrontend {
     exchange.replyError(toServerError(error))
   }
 
-  async #collect(exchange: HttpExchange, limit: number): Promise<CollectedBody> {
+  async #collect(exchange: HttpExchange, limit: number, take?: (piece: Buffer) => void): Promise<CollectedBody> {
     const announced = Number(exchange.header('content-length') ?? 0)
     if (announced > MAX_BODY_LENGTH) throw new BodyTooLongError(announced)
-    const collector = new BodyCollector(limit, announced)
+    const collector = new BodyCollector(limit, announced, take)
     this.#watch.addUpload(collector, exchange)
     try {
       const collected = await collector.collect(exchange.request)

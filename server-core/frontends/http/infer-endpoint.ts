@@ -13,8 +13,12 @@ import type { HttpExchange } from './http-exchange.ts'
 import { type InferCall, readInferBody } from './infer-request.ts'
 import { type InferBodyPieces, inferResponseBody } from './infer-response.ts'
 import { readRawBody } from './raw-request.ts'
+import { StreamedJson } from './streamed-json.ts'
 import { type CollectedBody, MAX_BODY_LENGTH } from './request-body.ts'
 import { traceExchange } from './trace-endpoint.ts'
+
+/** A shorter JSON body is read when it is there. Bytes. */
+const STREAMED_LENGTH = 16_384
 
 export interface InferEnvironment {
   readonly server: InferenceServer
@@ -22,8 +26,8 @@ export interface InferEnvironment {
   readonly maxInputSize: number
   /** Null: no headers become parameters. */
   readonly headerForwardPattern: LinearPattern | null
-  /** Reads the body, keeping at most `limit` bytes. */
-  collect(exchange: HttpExchange, limit: number): Promise<CollectedBody>
+  /** Reads the body, keeping at most `limit` bytes; none where `take` is given the pieces. */
+  collect(exchange: HttpExchange, limit: number, take?: (piece: Buffer) => void): Promise<CollectedBody>
 }
 
 export async function handleInfer(exchange: HttpExchange, modelVersion: string, environment: InferEnvironment): Promise<void> {
@@ -38,12 +42,14 @@ export async function handleInfer(exchange: HttpExchange, modelVersion: string, 
   const headerLength = lengthHeader === undefined ? undefined : parseLength(lengthHeader)
   // Without a binary part the whole body has to be within the limit; then more need not be kept.
   const isBounded = encoding === undefined && (headerLength === undefined || headerLength === 0)
-  const collected = await environment.collect(exchange, isBounded ? maxInputSize : MAX_BODY_LENGTH)
+  const streamed = encoding === undefined && headerLength === undefined ? streamedJson(exchange, maxInputSize) : undefined
+  const collected = await environment.collect(exchange, isBounded ? maxInputSize : MAX_BODY_LENGTH, streamed === undefined ? undefined : (piece) => { streamed.push(piece) })
   trace?.timestamp('HTTP_RECV_END', steadyNanoseconds())
+  streamed?.finish()
   const sent = encoding === undefined ? collected : plain(await decompress(collected.body, encoding, maxInputSize))
   const sharedMemory = environment.services.sharedMemory.use()
   try {
-    const call = readCall(exchange, modelVersion, environment, headerLength, sent, sharedMemory)
+    const call = readCall(exchange, modelVersion, environment, headerLength, { ...sent, streamed }, sharedMemory)
     if (environment.headerForwardPattern !== null) forwardHeaders(environment.headerForwardPattern, exchange.rawHeaders(), call.request.parameters)
     const body = await inferredBody(exchange, call, server, trace)
     if (body === null) return
@@ -66,10 +72,10 @@ async function inferredBody(exchange: HttpExchange, call: InferCall, server: Inf
 }
 
 function readCall(
-  exchange: HttpExchange, modelVersion: string, environment: InferEnvironment, headerLength: number | undefined, collected: CollectedBody,
+  exchange: HttpExchange, modelVersion: string, environment: InferEnvironment, headerLength: number | undefined, collected: CollectedBody & { readonly streamed: StreamedJson | undefined },
   sharedMemory: SharedMemoryUse,
 ): InferCall {
-  const { body, byteLength } = collected
+  const { body, byteLength, streamed } = collected
   const { server, maxInputSize } = environment
   if (headerLength !== undefined && (headerLength < 0 || headerLength > byteLength)) {
     throw new ServerError('INVALID_ARG', `inference header size should be in range (0, ${byteLength}), got: ${headerLength}`)
@@ -84,7 +90,16 @@ function readCall(
   }
   const jsonLength = headerLength ?? byteLength
   if (jsonLength > maxInputSize) throw jsonTooLarge(jsonLength, maxInputSize)
-  return readInferBody({ ...input, body, headerLength: jsonLength })
+  if (streamed === undefined) return readInferBody({ ...input, body, headerLength: jsonLength })
+  const { document } = streamed
+  return readInferBody({ ...input, body: document, headerLength: document.length, streamed })
+}
+
+/** For a body that is JSON alone and too long for one piece; else undefined. */
+function streamedJson(exchange: HttpExchange, limit: number): StreamedJson | undefined {
+  const length = exchange.header('content-length')
+  const announced = length === undefined ? 0 : Number(length)
+  return announced === 0 ? (length === undefined ? new StreamedJson(limit, 0) : undefined) : announced < STREAMED_LENGTH ? undefined : new StreamedJson(limit, announced)
 }
 
 /** @throws the text for a JSON document over the limit; every endpoint with a JSON body uses it. */

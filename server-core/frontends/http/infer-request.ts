@@ -8,8 +8,10 @@ import type { ServerError } from '../../server-error.ts'
 import { readSharedMemory, type SharedMemoryRange, type SharedMemoryUse } from '../../shared-memory/shared-memory-regions.ts'
 import { type Draft, readParameters } from './infer-parameters.ts'
 import { JsonDocument } from './json-document.ts'
+import { JsonSyntaxError } from './json-syntax.ts'
 import { internal, invalid, within } from './parse-errors.ts'
-import { bytesFromJson, numbersFromJson } from './tensor-from-json.ts'
+import type { StreamedJson } from './streamed-json.ts'
+import { bytesFromJson, numbersFromJson, numbersFromStream } from './tensor-from-json.ts'
 
 /** How one output is to be sent back. */
 export interface OutputForm {
@@ -47,6 +49,8 @@ export interface InferBody {
   readonly body: Buffer
   /** Bytes of the JSON part. */
   readonly headerLength: number
+  /** `body` is what was kept of a body that was read as it came. */
+  readonly streamed?: StreamedJson | undefined
   readonly maxInputSize: number
   /** What this request uses of the registered regions. */
   readonly sharedMemory: SharedMemoryUse
@@ -58,7 +62,7 @@ export function readInferBody(input: InferBody): InferCall {
   if (headerLength > maxInputSize) {
     throw invalid(`request JSON size of ${headerLength} bytes exceeds the maximum allowed input size of ${maxInputSize} bytes. Use --http-max-input-size to increase the limit.`)
   }
-  const document = new JsonDocument(headerLength === body.length ? body : body.subarray(0, headerLength))
+  const document = parsedDocument(headerLength === body.length ? body : body.subarray(0, headerLength), input.streamed)
   const [idAt = -1, parametersAt = -1, inputsAt = -1, outputsAt = -1] = document.findAll(document.root, ROOT_MEMBERS)
   const id = idAt < 0 ? '' : within("Unable to parse 'id': ", () => document.asString(idAt))
   const draft: Draft = { isBinaryOutput: false, parameters: Object.create(null) as Record<string, ParameterValue> }
@@ -75,6 +79,14 @@ export function readInferBody(input: InferBody): InferCall {
     },
     outputForms,
     defaultForm: isBinaryOutput ? BINARY_FORM : JSON_FORM,
+  }
+}
+
+function parsedDocument(bytes: Buffer, streamed: StreamedJson | undefined): JsonDocument {
+  try {
+    return new JsonDocument(bytes)
+  } catch (error) {
+    throw streamed !== undefined && error instanceof JsonSyntaxError ? streamed.relocate(error) : error
   }
 }
 
@@ -147,7 +159,8 @@ class InputReader {
       throw invalid(`byte size overflow for input '${name}': element count (${count}) * data type size (${elementSize}) exceeds maximum allowed size (${INT64_MAX})`)
     }
     if (byteSize > BigInt(maxInputSize)) throw tooLarge(name, byteSize, maxInputSize)
-    return numbersFromJson(document, dataAt, datatype, Number(count))
+    const streamed = this.#input.streamed?.data.get(dataAt)
+    return streamed === undefined ? numbersFromJson(document, dataAt, datatype, Number(count)) : numbersFromStream(document, dataAt, datatype, Number(count), streamed)
   }
 
   /** An unknown datatype in binary form: the mismatch text of the core's check (protocol 8.5). */

@@ -8,6 +8,18 @@ import {
 const REMEMBERED_LENGTH = 1024
 const REMEMBERED_DEPTH = 8
 
+/** INTERNAL `failed to parse the request JSON buffer: <reason> at <offset>` */
+export class JsonSyntaxError extends ServerError {
+  readonly reason: string
+  readonly offset: number
+
+  constructor(reason: string, offset: number) {
+    super('INTERNAL', `failed to parse the request JSON buffer: ${reason} at ${offset}`)
+    this.reason = reason
+    this.offset = offset
+  }
+}
+
 export interface CheckedText {
   /** Offset of the root value. */
   readonly root: number
@@ -173,6 +185,6 @@ function grow(stack: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   return larger
 }
 
-function syntaxError(reason: string, at: number): ServerError {
-  return new ServerError('INTERNAL', `failed to parse the request JSON buffer: ${reason} at ${at}`)
+function syntaxError(reason: string, at: number): JsonSyntaxError {
+  return new JsonSyntaxError(reason, at)
 }

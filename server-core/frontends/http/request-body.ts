@@ -11,7 +11,7 @@ const SMALL_CHUNK = 256
 const ALLOCATE_AFTER_PART = 64
 
 export interface CollectedBody {
-  /** Empty when more than the limit arrived: the rest was read and dropped, so the connection stays usable. */
+  /** Empty when more than the limit arrived: the rest was read and dropped, so the connection stays usable. Empty, too, where somebody took the pieces. */
   readonly body: Buffer
   readonly byteLength: number
 }
@@ -32,14 +32,19 @@ export class BodyCollector {
   idleChecks = 0
   readonly #limit: number
   readonly #announced: number
+  readonly #take: ((piece: Buffer) => void) | undefined
   readonly #chunks: Buffer[] = []
   #target: Buffer | undefined
   #received = 0
   #count = 0
   #isSettled = false
 
-  /** @param limit bytes kept; what goes beyond is counted and dropped. */
-  constructor(limit: number, announced: number) {
+  /**
+   * @param limit bytes kept; what goes beyond is counted and dropped.
+   * @param take is given the pieces as they come, up to the limit; then none is kept.
+   */
+  constructor(limit: number, announced: number, take?: (piece: Buffer) => void) {
+    this.#take = take
     this.#limit = limit
     this.#announced = announced
   }
@@ -49,7 +54,11 @@ export class BodyCollector {
     return new Promise((resolve, reject) => {
       const abort = () => { if (!this.#isSettled) { this.#isSettled = true; reject(new AbortedUploadError()) } }
       request.on('data', (chunk: Buffer) => {
-        this.#take(chunk)
+        try {
+          this.#add(chunk)
+        } catch (error) {
+          if (!this.#isSettled) { this.#isSettled = true; reject(error as Error) }
+        }
         const isTooMany = this.#count > MAX_CHUNKS && this.#received < this.#count * SMALL_CHUNK
         if (isTooMany && !this.#isSettled) { this.#isSettled = true; reject(new TooManyChunksError()) }
       })
@@ -59,12 +68,13 @@ export class BodyCollector {
     })
   }
 
-  #take(chunk: Buffer): void {
+  #add(chunk: Buffer): void {
     this.idleChecks = 0
     this.#count++
     const start = this.#received
     this.#received += chunk.length
     if (this.#received > this.#limit || this.#isSettled) { this.#drop(); return }
+    if (this.#take !== undefined) { this.#take(chunk); return }
     if (this.#target !== undefined) { chunk.copy(this.#target, start); return }
     this.#chunks.push(chunk)
     const isWorthOneBuffer = chunk.length < this.#announced && this.#received * ALLOCATE_AFTER_PART >= this.#announced
@@ -86,7 +96,7 @@ export class BodyCollector {
 
   #result(): CollectedBody {
     const byteLength = this.#received
-    if (byteLength > this.#limit || byteLength === 0) return { body: EMPTY, byteLength }
+    if (byteLength > this.#limit || byteLength === 0 || this.#take !== undefined) return { body: EMPTY, byteLength }
     const body = this.#target ?? (this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : this.#join(byteLength))
     return { body, byteLength }
   }

@@ -1,16 +1,17 @@
 /** Turns the `data` array of a JSON input into Triton's raw bytes, straight from the text: no JavaScript array in between. */
 import { DATA_TYPES, type DataType } from '../../contract/inference.ts'
 import { ServerError } from '../../server-error.ts'
+import type { StreamedData } from './streamed-json.ts'
 import { type JsonDocument, numberOf } from './json-document.ts'
 import { CLOSE_ARRAY, COMMA, DOT, MINUS, NINE, OPEN_ARRAY, QUOTE, scalarEnd, skipSpace, stringEnd, ZERO } from './json-scan.ts'
 
 /** `data` may nest 99 levels deep, the outer array counted. */
-const NESTING_LIMIT = 100
+export const NESTING_LIMIT = 100
 
 /** Powers of ten that a double holds exactly. */
-const EXACT_POWERS = Array.from({ length: 23 }, (_, exponent) => Number(`1e${exponent}`))
+export const EXACT_POWERS = Array.from({ length: 23 }, (_, exponent) => Number(`1e${exponent}`))
 /** 2^53: whole numbers up to here are exact. */
-const EXACT_WHOLE = Number.MAX_SAFE_INTEGER
+export const EXACT_WHOLE = Number.MAX_SAFE_INTEGER
 
 /** Writes the element whose text starts at an offset; knows where its array is. */
 type ElementWriter = (document: JsonDocument, at: number, index: number) => void
@@ -42,8 +43,20 @@ export function numbersFromJson(document: JsonDocument, at: number, datatype: Da
       offset = document.end(offset)
     }
   }
-  if (index !== elementCount) throw new ServerError('INTERNAL', "Failed to parse 'data' field: shape does not match true shape")
+  if (index !== elementCount) throw tooFewElements()
   return new Uint8Array(target)
+}
+
+/** The tensor of an array whose elements were read as they came, at least in part. @throws ServerError as `numbersFromJson` */
+export function numbersFromStream(document: JsonDocument, at: number, datatype: DataType, elementCount: number, streamed: StreamedData): Uint8Array {
+  if (streamed.count > elementCount) throw dataError("Shape does not match true shape of 'data' field")
+  if (!streamed.isPartial) {
+    if (streamed.count < elementCount) throw tooFewElements()
+    return streamed.bytes
+  }
+  const { byteSize } = DATA_TYPES[datatype]
+  const rest = numbersFromJson(document, at, datatype, elementCount - streamed.count + streamed.placeholders)
+  return Buffer.concat([streamed.bytes.subarray(0, streamed.count * byteSize), rest.subarray(streamed.placeholders * byteSize)])
 }
 
 /**
@@ -246,13 +259,21 @@ function decimal(bytes: Buffer, at: number, toSingle: boolean): number {
     const power = EXACT_POWERS[Math.abs(exponent)] as number
     const value = exponent < 0 ? mantissa / power : mantissa * power
     if (mantissa <= EXACT_WHOLE) return isNegative ? -value : value
-    // Up to 22 digits: at most fourteen roundings of the mantissa and one of the scaling, each half a unit: below 16 units.
     if (toSingle && digits <= 22) {
-      const single = Math.fround(value * (1 - 16 * Number.EPSILON))
-      if (single === Math.fround(value * (1 + 16 * Number.EPSILON))) return isNegative ? -single : single
+      const single = nearestSingle(value)
+      if (!Number.isNaN(single)) return isNegative ? -single : single
     }
   }
   return Number(bytes.toString('latin1', at, offset))
+}
+
+/**
+ * The FP32 value nearest to a number that up to 22 digits were computed to: at most fourteen roundings of the mantissa and one of the
+ * scaling, each half a unit, are below 16 units. NaN where these could change the result.
+ */
+export function nearestSingle(value: number): number {
+  const single = Math.fround(value * (1 - 16 * Number.EPSILON))
+  return single === Math.fround(value * (1 + 16 * Number.EPSILON)) ? single : Number.NaN
 }
 
 function wordNumber(bytes: Buffer, at: number): number {
@@ -267,6 +288,10 @@ function wordNumber(bytes: Buffer, at: number): number {
 
 function bytesError(): ServerError {
   return new ServerError('INTERNAL', 'Unable to parse JSON bytes array: attempt to access JSON non-string as string')
+}
+
+function tooFewElements(): ServerError {
+  return new ServerError('INTERNAL', "Failed to parse 'data' field: shape does not match true shape")
 }
 
 function nestingText(): string {
