@@ -125,6 +125,7 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
       await server.stop(remainingSeconds())
     } finally {
       services.tracer.close()
+      services.sharedMemory.close()
       for (const name of ['metrics', 'console'] as const) await frontends.get(name)?.stop(0)
       if (simulated !== null) await stopSimulatedNpu(simulated)
     }

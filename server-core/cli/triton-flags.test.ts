@@ -8,12 +8,13 @@ const TRITON_FLAGS = [
   '--id', '--model-repository', '--model-store', '--exit-on-error', '--disable-auto-complete-config', '--strict-model-config', '--strict-readiness', '--exit-timeout-secs', '--model-control-mode',
   '--repository-poll-secs', '--load-model', '--model-config-name', '--model-load-thread-count', '--model-load-retry-count', '--model-namespacing',
   '--allow-http', '--allow-grpc', '--allow-metrics', '--http-port', '--grpc-port', '--metrics-port', '--http-address', '--grpc-address', '--metrics-address', '--reuse-http-port', '--reuse-grpc-port',
-  '--http-thread-count', '--http-max-input-size', '--http-header-forward-pattern', '--http-restricted-api', '--grpc-restricted-protocol',
+  '--http-thread-count', '--http-max-input-size', '--http-header-forward-pattern', '--grpc-header-forward-pattern', '--http-restricted-api', '--grpc-restricted-protocol',
+  '--grpc-keepalive-time', '--grpc-keepalive-timeout', '--grpc-keepalive-permit-without-calls', '--grpc-http2-max-pings-without-data', '--grpc-http2-min-recv-ping-interval-without-data',
+  '--grpc-http2-max-ping-strikes', '--grpc-max-connection-age', '--grpc-max-connection-age-grace', '--grpc-infer-thread-count', '--grpc-infer-allocation-pool-size',
+  '--grpc-infer-response-compression-level', '--grpc-use-ssl', '--grpc-use-ssl-mutual', '--grpc-server-cert', '--grpc-server-key', '--grpc-root-cert',
   '--log-verbose', '--log-info', '--log-warning', '--log-error', '--log-format', '--log-file', '--metrics-interval-ms', '--metrics-config', '--allow-cpu-metrics', '--allow-gpu-metrics',
   '--trace-config', '--cache-config', '--cache-directory', '--rate-limit', '--rate-limit-resource', '--backend-directory', '--backend-config', '--host-policy', '--pinned-memory-pool-byte-size',
-  '--repoagent-directory', '--allow-client-shm', '--grpc-header-forward-pattern', '--grpc-infer-response-compression-level', '--grpc-infer-thread-count', '--grpc-infer-allocation-pool-size', '--grpc-use-ssl', '--grpc-use-ssl-mutual',
-  '--grpc-server-cert', '--grpc-server-key', '--grpc-root-cert', '--grpc-keepalive-time', '--grpc-keepalive-timeout', '--grpc-keepalive-permit-without-calls', '--grpc-http2-max-pings-without-data',
-  '--grpc-http2-min-recv-ping-interval-without-data', '--grpc-http2-max-ping-strikes', '--grpc-max-connection-age', '--grpc-max-connection-age-grace',
+  '--repoagent-directory', '--allow-client-shm',
 ]
 
 /** Left out on purpose, with the reason. */

@@ -111,6 +111,24 @@ describe('use', () => {
     expect(regions.status('system', '')).toEqual([])
   })
 
+  it('lets everything go when the server ends, also what is in use', () => {
+    object('a')
+    register('r', '/a')
+    const use = regions.use()
+    use.range('r', 0n, 4n)
+    regions.unregister('system', 'r')
+    regions.close()
+    expect(regions.status('system', '')).toEqual([])
+    expect(() => { use.release() }).not.toThrow()
+  })
+
+  it('says that there is no memory for a range that is larger than any', () => {
+    object('a')
+    register('r', '/a')
+    const range = regions.use().range('r', 0n, 1n)
+    expect(refusal(() => readSharedMemory({ ...range, byteSize: 2 ** 50 }))).toMatch(/^INTERNAL no memory for 1125899906842624 bytes of shared memory region 'r': /)
+  })
+
   it('answers an error for an object that was truncated, and does not make it longer again', () => {
     object('a')
     register('r', '/a', { byteSize: 8192n })

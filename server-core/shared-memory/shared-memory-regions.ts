@@ -40,6 +40,8 @@ const RESERVED_PREFIX = 'triton_python_backend_shm_region_'
 const UINT64_MAX = 0xffff_ffff_ffff_ffffn
 /** Regions begin at a page, as mmap has it. */
 const PAGE_BYTES = 4096n
+/** Node reads and writes less than 2 GiB a call. */
+const CALL_BYTES = 2 ** 30
 
 export class SharedMemoryRegions {
   readonly #isAllowed: boolean
@@ -101,6 +103,12 @@ export class SharedMemoryRegions {
     }
   }
 
+  /** Lets everything go, whoever uses it: the server ends. */
+  close(): void {
+    for (const { file } of this.#regions.values()) closeSync(file)
+    this.#regions.clear()
+  }
+
   /** What one request uses; to be released when the request is over. */
   use(): SharedMemoryUse { return new SharedMemoryUse((name) => this.#find(name), (region) => { this.#release(region) }) }
 
@@ -117,7 +125,7 @@ export class SharedMemoryRegions {
   }
 
   #letGo(region: Region): void {
-    if (region.users > 0) return
+    if (region.users > 0 || this.#regions.get(region.name) !== region) return
     this.#regions.delete(region.name)
     closeSync(region.file)
   }
@@ -175,12 +183,12 @@ export class SharedMemoryUse {
   }
 }
 
-/** The bytes of a range, as they are now. @throws ServerError INVALID_ARG when its owner made the object shorter */
+/** The bytes of a range, as they are now. @throws ServerError INVALID_ARG when its owner made the object shorter, INTERNAL when there is no memory for them */
 export function readSharedMemory({ region, file, position, byteSize }: SharedMemoryRange): Buffer {
-  const data = Buffer.allocUnsafe(byteSize)
+  const data = bufferFor(region, byteSize)
   let count = 0
   while (count < byteSize) {
-    const read = readSync(file, data, count, byteSize - count, position + count)
+    const read = readSync(file, data, count, Math.min(byteSize - count, CALL_BYTES), position + count)
     if (read === 0) throw tooShort(region)
     count += read
   }
@@ -193,9 +201,17 @@ export function writeSharedMemory({ region, file, position }: SharedMemoryRange,
   if (fstatSync(file).size < position + data.byteLength) throw tooShort(region)
   let count = 0
   try {
-    while (count < data.byteLength) count += writeSync(file, data, count, data.byteLength - count, position + count)
+    while (count < data.byteLength) count += writeSync(file, data, count, Math.min(data.byteLength - count, CALL_BYTES), position + count)
   } catch (error) {
     throw new ServerError('INTERNAL', `cannot write to shared memory region '${region}': ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+  }
+}
+
+function bufferFor(region: string, byteSize: number): Buffer {
+  try {
+    return Buffer.allocUnsafe(byteSize)
+  } catch (error) {
+    throw new ServerError('INTERNAL', `no memory for ${byteSize} bytes of shared memory region '${region}': ${error instanceof Error ? error.message : String(error)}`, { cause: error })
   }
 }
 
