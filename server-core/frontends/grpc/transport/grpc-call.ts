@@ -36,7 +36,7 @@ export class GrpcCall {
   /** The same of messages to be sent, behind one that is being compressed. */
   #outgoing: Promise<void> | null = null
 
-  /** @param onDataSent told whenever headers or data go out */
+  /** @param onDataSent told whenever headers or data go out, or window updates because data came in */
   constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, onDataSent: () => void) {
     this.path = headers[':path'] ?? ''
     this.headers = headers
@@ -73,6 +73,7 @@ export class GrpcCall {
     if (!this.#startDeadline()) return
     stream.on('data', (chunk: Buffer) => {
       this.bytesReceived += chunk.length
+      this.#onDataSent()
       if (this.isOver) return
       try {
         this.#reader.push(chunk)

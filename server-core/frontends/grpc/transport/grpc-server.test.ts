@@ -187,6 +187,19 @@ describe('connections', () => {
     expect(await ended).toEqual([constants.NGHTTP2_ENHANCE_YOUR_CALM, 'too_many_pings'])
   })
 
+  it('forgives pings of a client whose message is still arriving', async () => {
+    const connection = await connected()
+    const message = framed(inferBytes(10_000))
+    const stream = connection.open('ModelInfer')
+    const reply = replyOf(stream)
+    for (let from = 0; from < message.length; from += 1000) {
+      await new Promise((resolve) => { stream.write(message.subarray(from, from + 1000), resolve) })
+      await ping(connection)
+    }
+    stream.end()
+    expect(await reply).toMatchObject({ code: status.OK })
+  })
+
   it('lets pings pass where the rules are loose', async () => {
     const connection = await connected({ connection: { maxPingStrikes: 0 } })
     for (let index = 0; index < 10; index++) await ping(connection)

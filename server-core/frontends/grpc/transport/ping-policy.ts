@@ -19,7 +19,10 @@ export class PingPolicy {
 
   constructor(limits: PingLimits) { this.#limits = limits }
 
-  /** The server sent headers or data: whatever came before is forgiven. */
+  /**
+   * The server sent headers, data or window updates: whatever came before is forgiven. gRPC's own clients ping to measure the connection while they
+   * send a large message, when nothing but window updates goes back.
+   */
   dataSent(): void {
     this.#lastPing = null
     this.#strikes = 0
