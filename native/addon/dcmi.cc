@@ -58,6 +58,10 @@ Napi::Object Chip(Napi::Env env, const ascend::DcmiChip& chip) {
   object.Set("aiCorePercent", Number(env, chip.ai_core_percent));
   object.Set("vectorCorePercent", Number(env, chip.vector_core_percent));
   object.Set("cubeCorePercent", Number(env, chip.cube_core_percent));
+  object.Set("overallPercent", Number(env, chip.overall_percent));
+  object.Set("aiCoreMegahertz", Number(env, chip.ai_core_megahertz));
+  object.Set("hbmTemperatureCelsius", Number(env, chip.hbm_temperature_celsius));
+  object.Set("hbmBandwidthPercent", Number(env, chip.hbm_bandwidth_percent));
   object.Set("memoryUsedBytes", Number(env, chip.memory_used_bytes));
   object.Set("memoryTotalBytes", Number(env, chip.memory_total_bytes));
   object.Set("errorCodes", Codes(env, chip.error_codes));

@@ -32,7 +32,7 @@ constexpr unsigned ABSENT = 0xFFFFFFFF;
   apply(dcmi_get_driver_version) apply(dcmi_get_device_type) apply(dcmi_get_device_logic_id) apply(dcmi_get_device_chip_info)               \
   apply(dcmi_get_device_pcie_info_v2) apply(dcmi_get_device_health) apply(dcmi_get_device_power_info) apply(dcmi_get_device_temperature)    \
   apply(dcmi_get_device_utilization_rate) apply(dcmi_get_device_hbm_info) apply(dcmi_get_device_memory_info_v3)                             \
-  apply(dcmi_get_device_errorcode_v2) apply(dcmi_get_device_resource_info)
+  apply(dcmi_get_device_errorcode_v2) apply(dcmi_get_device_resource_info) apply(dcmi_get_device_frequency)
 
 struct Table {
 #define DCMI_MEMBER(name) decltype(&::name) name = nullptr;
@@ -107,6 +107,8 @@ void ReadMemory(const Table& table, DcmiChip& chip) {
   if (const auto hbm = Ask<dcmi_hbm_info>(table.dcmi_get_device_hbm_info, chip.card, chip.chip); hbm && hbm->memory_size > 0) {
     chip.memory_total_bytes = hbm->memory_size * megabyte;
     chip.memory_used_bytes = hbm->memory_usage * megabyte;
+    chip.hbm_temperature_celsius = hbm->temp;
+    if (hbm->bandwith_util_rate <= 100) chip.hbm_bandwidth_percent = hbm->bandwith_util_rate;
     return;
   }
   const auto ddr = Ask<dcmi_get_memory_info_stru>(table.dcmi_get_device_memory_info_v3, chip.card, chip.chip);
@@ -151,6 +153,8 @@ DcmiChip ReadChip(const Table& table, int card, int index) {
   chip.ai_core_percent = Percent(table, card, index, DCMI_UTILIZATION_AICORE);
   chip.vector_core_percent = Percent(table, card, index, DCMI_UTILIZATION_VECTORCORE);
   chip.cube_core_percent = Percent(table, card, index, DCMI_UTILIZATION_AICUBE);
+  chip.overall_percent = Percent(table, card, index, DCMI_UTILIZATION_NPU);
+  chip.ai_core_megahertz = Ask<unsigned>(table.dcmi_get_device_frequency, card, index, DCMI_FREQ_AICORE_CURRENT);
   ReadMemory(table, chip);
   chip.error_codes = ErrorCodes(table, card, index);
   chip.processes = Processes(table, card, index);

@@ -29,6 +29,11 @@ struct DcmiChip {
   std::optional<unsigned> ai_core_percent;
   std::optional<unsigned> vector_core_percent;
   std::optional<unsigned> cube_core_percent;
+  /** Of the whole chip. */
+  std::optional<unsigned> overall_percent;
+  std::optional<unsigned> ai_core_megahertz;
+  std::optional<int> hbm_temperature_celsius;
+  std::optional<unsigned> hbm_bandwidth_percent;
   std::optional<std::uint64_t> memory_used_bytes;
   std::optional<std::uint64_t> memory_total_bytes;
   std::optional<std::vector<unsigned>> error_codes;

@@ -5,10 +5,11 @@
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
+import type { NpuGauges } from '../contract/statistics.ts'
 import type { TritonHostConstructor } from './native/host-events.ts'
 
 /** One chip as DCMI tells of it, in the units of the names; null: not told. */
-export interface DcmiChipValues {
+export interface DcmiChipValues extends NpuGauges {
   readonly card: number
   /** Place on the card. */
   readonly chip: number

@@ -141,6 +141,15 @@ export interface ServerSample {
 
 export type NpuHealth = 'ok' | 'warning' | 'alarm' | 'critical'
 
+/** What only the driver's library DCMI tells, for the metrics page; null: not reported. */
+export interface NpuGauges {
+  /** Of the whole chip. */
+  readonly overallPercent: number | null
+  readonly aiCoreMegahertz: number | null
+  readonly hbmTemperatureCelsius: number | null
+  readonly hbmBandwidthPercent: number | null
+}
+
 /** One card (chip) in one second; null: not reported, or what is known is too old to stand for this second. */
 export interface NpuSample {
   /** Logical id, before `ASCEND_RT_VISIBLE_DEVICES`; where the driver does not tell it, the card's place in the driver's list. */
@@ -158,6 +167,8 @@ export interface NpuSample {
   readonly health: NpuHealth | null
   /** Empty: the driver says that there are none. */
   readonly errorCodes: readonly string[] | null
+  /** Null, or absent: not reported. */
+  readonly gauges?: NpuGauges | null
   /** When the driver was asked, milliseconds since the epoch. */
   readonly readAt: number
   /** The same for vector core, cube core and error codes, which are asked for less often: the oldest of those reported; null: none is. */

@@ -19,6 +19,13 @@ describe('npu-console serve --npu=simulated', () => {
     await using server = await disposable([`--model-repository=${repository.path}`, '--npu=simulated', '--npu-simulated-cards=310P3-duo,910B3'])
     const metrics = new HttpClient(server.metricsPort)
     await expect.poll(async () => (await metrics.send({ path: '/metrics' })).text, { timeout: 20_000 }).toContain('machine_npu_nums{simulated="true"} 3')
+    const text = (await metrics.send({ path: '/metrics' })).text
+    const familiesOf = (id: string) => text.split('\n').filter((line) => line.includes(`{id="${id}",`)).map((line) => line.slice(0, line.indexOf('{')))
+    expect(familiesOf('0')).toEqual(expect.arrayContaining(['npu_chip_info_overall_utilization', 'npu_chip_info_aicore_current_freq', 'npu_chip_info_total_memory']))
+    expect(familiesOf('0').filter((family) => family.includes('hbm'))).toEqual([])
+    expect(familiesOf('2')).toEqual(expect.arrayContaining([
+      'npu_chip_info_overall_utilization', 'npu_chip_info_aicore_current_freq', 'npu_chip_info_hbm_utilization', 'npu_chip_info_hbm_temperature', 'npu_chip_info_hbm_bandwidth_utilization',
+    ]))
     expect(server.output()).toContain('the cards are simulated')
     expect(server.output()).toMatch(/cards found.*simulated=true|simulated.*cards found/)
     expect(server.output()).toContain('source="dcmi"')

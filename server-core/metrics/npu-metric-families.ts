@@ -15,13 +15,16 @@ interface NpuFamily {
 
 const BYTES_PER_MEGABYTE = 2 ** 20
 const megabytes = (bytes: number | null) => (bytes === null ? null : bytes / BYTES_PER_MEGABYTE)
+const percentOf = (part: number | null, whole: number | null) => (part === null || whole === null || whole === 0 ? null : Math.round((part / whole) * 100))
 /** Chips whose models live in DDR; the others have HBM. */
 const hasDdr = ({ chip }: NpuSample) => /310/.test(chip)
 
 const FAMILIES: readonly NpuFamily[] = [
   { name: 'npu_chip_info_utilization', help: 'AI Core utilization of the chip, in percent', value: (card) => card.aiCorePercent },
+  { name: 'npu_chip_info_overall_utilization', help: 'Utilization of the whole chip, in percent', value: ({ gauges }) => gauges?.overallPercent ?? null },
   { name: 'npu_chip_info_vector_utilization', help: 'Vector core utilization of the chip, in percent', value: (card) => card.vectorCorePercent },
   { name: 'npu_chip_info_cube_utilization', help: 'Cube core utilization of the chip, in percent', value: (card) => card.cubeCorePercent },
+  { name: 'npu_chip_info_aicore_current_freq', help: 'Frequency of the AI Cores now, in MHz', value: ({ gauges }) => gauges?.aiCoreMegahertz ?? null },
   { name: 'npu_chip_info_temperature', help: 'Temperature of the chip, in degrees Celsius', value: (card) => card.temperatureCelsius },
   { name: 'npu_chip_info_power', help: 'Power of the chip, in watts', value: (card) => card.powerWatts },
   { name: 'npu_chip_info_health_status', help: 'Health of the chip: 1 healthy, 0 not', value: (card) => (card.health === null ? null : card.health === 'ok' ? 1 : 0) },
@@ -29,6 +32,9 @@ const FAMILIES: readonly NpuFamily[] = [
   { name: 'npu_chip_info_total_memory', help: 'DDR memory of the chip, in MB', value: (card) => (hasDdr(card) ? megabytes(card.memoryTotalBytes) : null) },
   { name: 'npu_chip_info_hbm_used_memory', help: 'HBM memory in use, in MB', value: (card) => (hasDdr(card) ? null : megabytes(card.memoryUsedBytes)) },
   { name: 'npu_chip_info_hbm_total_memory', help: 'HBM memory of the chip, in MB', value: (card) => (hasDdr(card) ? null : megabytes(card.memoryTotalBytes)) },
+  { name: 'npu_chip_info_hbm_utilization', help: 'HBM memory in use, in percent', value: (card) => (hasDdr(card) ? null : percentOf(card.memoryUsedBytes, card.memoryTotalBytes)) },
+  { name: 'npu_chip_info_hbm_temperature', help: 'Temperature of the HBM, in degrees Celsius', value: ({ gauges }) => gauges?.hbmTemperatureCelsius ?? null },
+  { name: 'npu_chip_info_hbm_bandwidth_utilization', help: 'HBM bandwidth in use, in percent', value: ({ gauges }) => gauges?.hbmBandwidthPercent ?? null },
 ]
 
 /** @returns '' without a card */

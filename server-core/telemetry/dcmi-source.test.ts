@@ -7,10 +7,11 @@ import { DcmiSource, findDcmi } from './dcmi-source.ts'
 const CHIP: DcmiChipValues = {
   card: 2, chip: 0, logicalId: 4, name: '910B3', busId: '0000:c1:00.0', health: 0, powerWatts: 98.4, temperatureCelsius: 50, aiCorePercent: 38, vectorCorePercent: 12,
   cubeCorePercent: 38, memoryUsedBytes: 3369, memoryTotalBytes: 65536, errorCodes: [0, 0x80e01801], processes: [{ processId: 7, memoryBytes: 100 }],
+  overallPercent: 40, aiCoreMegahertz: 1800, hbmTemperatureCelsius: 48, hbmBandwidthPercent: 21,
 }
 const SILENT: DcmiChipValues = {
   ...CHIP, logicalId: null, name: null, busId: null, health: null, powerWatts: null, temperatureCelsius: null, aiCorePercent: null, vectorCorePercent: null, cubeCorePercent: null,
-  memoryUsedBytes: null, memoryTotalBytes: null, errorCodes: null, processes: null,
+  memoryUsedBytes: null, memoryTotalBytes: null, errorCodes: null, processes: null, overallPercent: null, aiCoreMegahertz: null, hbmTemperatureCelsius: null, hbmBandwidthPercent: null,
 }
 
 /** A stand-in for the driver's library, which is not here: the test answers its calls. */
@@ -36,6 +37,7 @@ describe('DcmiSource', () => {
         slot: 2, chipIndex: 0, logicalId: 4, name: '910B3', busId: '0000:c1:00.0', health: 'ok', powerWatts: 98.4, temperatureCelsius: 50, aiCorePercent: 38,
         memoryUsedBytes: 3369, memoryTotalBytes: 65536, processes: [{ processId: 7, name: 'python3', memoryBytes: 100 }],
         vectorCorePercent: { value: 12, readAt }, cubeCorePercent: { value: 38, readAt }, errorCodes: { value: ['80E01801'], readAt },
+        gauges: { overallPercent: 40, aiCoreMegahertz: 1800, hbmTemperatureCelsius: 48, hbmBandwidthPercent: 21 },
       }],
     })
   })

@@ -69,11 +69,12 @@ export class DcmiSource implements NpuTelemetrySource {
     const known = this.#names.get(key)
     const names: ChipNames = { logicalId: values.logicalId ?? known?.logicalId ?? null, name: values.name ?? known?.name ?? '', busId: values.busId ?? known?.busId ?? null }
     this.#names.set(key, names)
-    const { powerWatts, temperatureCelsius, aiCorePercent, memoryUsedBytes, memoryTotalBytes, vectorCorePercent, cubeCorePercent, errorCodes } = values
+    const { powerWatts, temperatureCelsius, aiCorePercent, memoryUsedBytes, memoryTotalBytes, vectorCorePercent, cubeCorePercent, errorCodes, overallPercent, aiCoreMegahertz, hbmTemperatureCelsius, hbmBandwidthPercent } = values
     return {
       ...names, slot: values.card, chipIndex: values.chip, health: values.health === null ? null : HEALTH[values.health] ?? null,
       powerWatts, temperatureCelsius, aiCorePercent, memoryUsedBytes, memoryTotalBytes,
       processes: values.processes === null ? null : await this.#processes(values.processes),
+      gauges: { overallPercent, aiCoreMegahertz, hbmTemperatureCelsius, hbmBandwidthPercent },
       vectorCorePercent: dated(vectorCorePercent, readAt), cubeCorePercent: dated(cubeCorePercent, readAt),
       errorCodes: dated(errorCodes?.filter((code) => code !== 0).map((code) => code.toString(16).toUpperCase().padStart(8, '0')) ?? null, readAt),
     }

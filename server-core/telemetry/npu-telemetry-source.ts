@@ -3,7 +3,7 @@
  * Whoever reads is off the request path and asks one thing at a time.
  */
 import type { LocalizedText } from '../contract/config-language.ts'
-import type { NpuHealth } from '../contract/statistics.ts'
+import type { NpuGauges, NpuHealth } from '../contract/statistics.ts'
 
 /** Null wherever the driver does not tell a value: never 0 for unknown. */
 export interface NpuTelemetrySource {
@@ -48,6 +48,8 @@ export interface NpuChipReading {
   readonly vectorCorePercent: Dated<number> | null
   readonly cubeCorePercent: Dated<number> | null
   readonly errorCodes: Dated<readonly string[]> | null
+  /** Absent: the source does not tell. */
+  readonly gauges?: NpuGauges
 }
 
 export interface NpuProcessReading {

@@ -84,7 +84,7 @@ export class NpuTelemetry {
         vectorCorePercent: detail(chip.vectorCorePercent), cubeCorePercent: detail(chip.cubeCorePercent),
         memoryUsedBytes: current(chip.memoryUsedBytes), memoryTotalBytes: chip.memoryTotalBytes,
         temperatureCelsius: current(chip.temperatureCelsius), powerWatts: current(chip.powerWatts), health: current(chip.health),
-        errorCodes: detail(chip.errorCodes), readAt: reading.readAt,
+        errorCodes: detail(chip.errorCodes), ...(chip.gauges === undefined ? {} : { gauges: current(chip.gauges) }), readAt: reading.readAt,
         detailsReadAt: details.length === 0 ? null : Math.min(...details.map(({ readAt }) => readAt)), isSimulated: reading.isSimulated,
       }
     })
