@@ -1,6 +1,7 @@
 #include "event_group.h"
 
 #include <cstring>
+#include <string>
 
 namespace npu_console {
 namespace {
@@ -15,6 +16,39 @@ std::size_t Rounded(std::uint64_t byte_size) { return (byte_size + kPoolAlignmen
 
 void Require(napi_status status) {
   if (status != napi_ok) throw NoJavaScript();
+}
+
+// Why the last call made no value. An exception that it left is taken away with that.
+std::string TakeFailure(napi_env env) {
+  const napi_extended_error_info* info = nullptr;
+  std::string reason = napi_get_last_error_info(env, &info) == napi_ok && info->error_message != nullptr ? info->error_message : "unknown error of Node-API";
+  bool is_pending = false;
+  if (napi_is_exception_pending(env, &is_pending) != napi_ok || !is_pending) return reason;
+  napi_value exception = nullptr;
+  napi_value message = nullptr;
+  char text[512];
+  if (napi_get_and_clear_last_exception(env, &exception) == napi_ok && napi_get_named_property(env, exception, "message", &message) == napi_ok &&
+      napi_get_value_string_utf8(env, message, text, sizeof text, nullptr) == napi_ok) {
+    reason = text;
+  }
+  return reason;
+}
+
+// What the event is about, and an error instead of all that had to be brought over.
+TritonHostEvent WithoutContent(const TritonHostEvent& event, const std::string& error) {
+  TritonHostEvent left{};
+  left.kind = event.kind;
+  left.token = event.token;
+  left.model = event.model;
+  left.instance = event.instance;
+  left.flags = event.flags;
+  left.question = event.question;
+  left.version = event.version;
+  left.level = event.level;
+  left.has_error = true;
+  left.error_code = event.has_error ? event.error_code : TRITONSERVER_ERROR_INTERNAL;
+  left.error_message = error.c_str();
+  return left;
 }
 
 }  // namespace
@@ -45,6 +79,22 @@ void EventGroup::MakePool(const TritonHostEvent* const* events, std::size_t coun
 }
 
 void EventGroup::Add(const TritonHostEvent& event) {
+  const std::size_t count = count_;
+  const std::uint32_t value_count = value_count_;
+  const std::size_t pool_used = pool_used_;
+  try {
+    AddWhole(event);
+  } catch (const NoJavaScript&) {
+    const std::string error = "the backend host could not hand over what the backend gave (" + TakeFailure(env_) + "): a text may have 512 MB, a buffer what memory there is. "
+                              "Let the backend make its outputs, parameters and messages smaller";
+    count_ = count;
+    value_count_ = value_count;
+    pool_used_ = pool_used;
+    AddWhole(WithoutContent(event, error));
+  }
+}
+
+void EventGroup::AddWhole(const TritonHostEvent& event) {
   if (AddAsNumbers(event)) return;
   // No kind: the event is the next value.
   AddNumber(0);

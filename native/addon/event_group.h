@@ -16,8 +16,9 @@ class EventGroup {
   // Numbers that a group of `events` may need.
   static std::size_t Capacity(std::size_t events) { return events * kNumbersOfEvent; }
 
-  // `numbers`: memory of a Float64Array of JavaScript's with that capacity.
-  // The events can be freed afterwards. @throws NoJavaScript
+  // `numbers`: memory of a Float64Array of JavaScript's with that capacity. An event of which JavaScript makes no value (a text or a buffer beyond its limits) comes
+  // without what it carried, with an error that says so; the others are whole. The events can be freed afterwards.
+  // @throws NoJavaScript where the environment ends
   EventGroup(napi_env env, const TritonHostEvent* const* events, std::size_t count, double* numbers, TensorCopies* copies);
 
   std::size_t count() const { return count_; }
@@ -29,6 +30,7 @@ class EventGroup {
 
   void MakePool(const TritonHostEvent* const* events, std::size_t count);
   void Add(const TritonHostEvent& event);
+  void AddWhole(const TritonHostEvent& event);
   bool AddAsNumbers(const TritonHostEvent& event);
   void AddTensors(const TritonHostEvent& event);
   void AddToPool(const TritonHostBuffer& buffer);

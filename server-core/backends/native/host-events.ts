@@ -120,6 +120,7 @@ interface EventHead {
   readonly token: number
   /** Token of the model that it is about. */
   readonly model?: number
+  /** Of any event: then the addon could not bring over what it carries (a text or a buffer beyond what JavaScript can have), and that is missing. */
   readonly errorCode?: number
   readonly errorMessage?: string
 }
@@ -158,7 +159,8 @@ export interface QuestionEvent extends EventHead {
 
 export interface InferEvent extends EventHead {
   readonly kind: Kind<'infer'>
-  readonly name: string
+  /** Missing only with an error. */
+  readonly name?: string
   /** -1: by the version policy. */
   readonly version: number
   readonly text?: string

@@ -221,10 +221,16 @@ export class NativeHost {
       }
       case EVENT.response: return this.#requests.get(token)?.responded(event)
       case EVENT.requestReleased: return this.#requests.get(token)?.released(event)
-      case EVENT.batchStatistics: return this.#instances.get(token)?.batchStatistics(event.batchSize, event.times)
-      case EVENT.memoryUsage: return this.#models.get(event.model ?? 0)?.memoryUsed(event)
+      case EVENT.batchStatistics:
+        failIfLost(event)
+        return this.#instances.get(token)?.batchStatistics(event.batchSize, event.times)
+      case EVENT.memoryUsage:
+        failIfLost(event)
+        return this.#models.get(event.model ?? 0)?.memoryUsed(event)
       case EVENT.log: return this.#log(event)
-      case EVENT.violation: return this.#options.logs.logger('native-host').warning(event.text, this.#modelField(event.model))
+      case EVENT.violation:
+        failIfLost(event)
+        return this.#options.logs.logger('native-host').warning(event.text, this.#modelField(event.model))
       case EVENT.question: return event.question === QUESTION.instanceGroups ? this.#answerGroups(event) : this.#options.questions.question(event, this.host)
       case EVENT.infer: return this.#options.questions.infer(event, this.host)
       case EVENT.inferCancelled: return this.#options.questions.cancelInfer(token)
@@ -240,7 +246,9 @@ export class NativeHost {
     else first?.reject(error)
   }
 
-  #log({ level, text, detail, line, model }: Extract<HostEvent, { readonly kind: typeof EVENT.log }>): void {
+  #log(event: Extract<HostEvent, { readonly kind: typeof EVENT.log }>): void {
+    failIfLost(event)
+    const { level, text, detail, line, model } = event
     const backend = this.#models.get(model ?? 0)?.backend
     const logger = this.#options.logs.logger(backend === undefined ? 'native-backend' : `backend-${backend}`)
     const fields = this.#modelField(model)
@@ -250,8 +258,10 @@ export class NativeHost {
     else logger.verbose(1, text, { ...fields, ...sourceOf(detail, line) })
   }
 
-  #answerGroups({ token, model = 0, text = '', detail = '' }: QuestionEvent): void {
+  #answerGroups(event: QuestionEvent): void {
+    const { token, model = 0, text = '', detail = '' } = event
     try {
+      failIfLost(event)
       this.host.answer(token, 0, null, 0, this.#models.get(model)?.instanceGroups(text, detail) ?? text)
     } catch (error) {
       const { kind, message } = toServerError(error)
@@ -263,6 +273,12 @@ export class NativeHost {
     const name = this.#models.get(model ?? 0)?.name
     return name === undefined ? {} : { model: name }
   }
+}
+
+/** An event that nobody hears the failure of otherwise. @throws ServerError where the addon could not bring over what it carried */
+function failIfLost(event: HostEvent): void {
+  const error = eventError(event)
+  if (error !== null) throw error
 }
 
 function settle<T>(waiting: Map<number, Waiting<T>>, token: number, error: Error | null, value: T): void {

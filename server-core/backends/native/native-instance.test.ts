@@ -23,14 +23,15 @@ function setUp({ cancel = () => {} }: { readonly cancel?: TritonHost['cancel'] }
     cancel(instance: number, request: number): void { cancel(instance, request) }
     removeInstance(): void {}
   }
+  const logs = new LogHub()
   const unasked = () => { throw new Error('nothing is asked here') }
   const host = new NativeHost({
-    TritonHost: Host as unknown as TritonHostConstructor, backendDirectories: [], logs: new LogHub(), questions: { question: unasked, infer: unasked, cancelInfer: unasked },
+    TritonHost: Host as unknown as TritonHostConstructor, backendDirectories: [], logs, questions: { question: unasked, infer: unasked, cancelInfer: unasked },
   })
   const instance = new NativeInstance({
     host, token: INSTANCE, name: 'm_0', isDecoupled: false, hasSequences: true, clientShape: (_output, shape) => shape, countExecution: undefined, finalized: () => {},
   })
-  return { instance, tell: (...events: HostEvent[]) => { tell(events) }, onSubmit: (run: typeof submitted) => { onSubmit = run } }
+  return { instance, logs, tell: (...events: HostEvent[]) => { tell(events) }, onSubmit: (run: typeof submitted) => { onSubmit = run } }
 }
 
 function requestWith(inputs: readonly Tensor[], more: Partial<BackendRequest> = {}): BackendRequest {
@@ -90,5 +91,26 @@ describe('an instance of a backend library', () => {
     cancels[0]!()
     tell(...end(batchToken, [token]), { kind: EVENT.instanceRemoved, token: INSTANCE })
     await Promise.all([execution, left])
+  })
+
+  it('fails a request whose states did not come over: the next of its sequence would compute with old ones', async () => {
+    const { instance, tell, onSubmit } = setUp()
+    onSubmit(([request], batch) => {
+      const [response, , executed] = end(batch, [request![0]])
+      const released: HostEvent = { kind: EVENT.requestReleased, token: request![0], flags: 1, errorCode: 1, errorMessage: 'a buffer may have what memory there is' }
+      setImmediate(() => { tell({ ...response!, tensors: ['Y', 2, [1], Uint8Array.of(1)] } as HostEvent, released, executed!, { kind: EVENT.instanceReadiness, token: INSTANCE }) })
+    })
+    const ends: unknown[] = []
+    await instance.execute([requestWith([input(1)], { respond: (outputs) => { ends.push(outputs) }, fail: (error) => { ends.push(error.message) } })])
+    expect(ends).toEqual(['a buffer may have what memory there is'])
+  })
+
+  it('has the log say which of its messages did not come over, and works what came with it', async () => {
+    const { instance, logs, tell, onSubmit } = setUp()
+    onSubmit((requests, batch) => {
+      setImmediate(() => { tell({ kind: EVENT.log, token: 0, level: 0, errorCode: 1, errorMessage: 'a text may have 512 MB' } as HostEvent, ...end(batch, requests.map(([token]) => token))) })
+    })
+    await instance.execute([requestWith([input(1)])])
+    expect(logs.recent(10).map(({ level, fields }) => [level, String(fields?.['error'])])).toEqual([['error', expect.stringContaining('a text may have 512 MB') as string]])
   })
 })

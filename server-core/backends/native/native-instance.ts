@@ -233,10 +233,14 @@ class NativeRequest implements NativeRequestListener {
     else if (answer !== null) this.#partial(answer)
   }
 
-  released({ flags, tensors, times }: ReleasedEvent): void {
+  released(event: ReleasedEvent): void {
+    const { flags, tensors, times } = event
     this.#isReleased = true
     if (times !== undefined) this.source.reportTimes(executionTimes(times))
     try {
+      // Its states, which the next request of the sequence would need, did not come over.
+      const lost = eventError(event)
+      if (lost !== null) throw lost
       for (const state of unflattenTensors(tensors ?? [])) this.source.updateState(state)
       if ((flags & RELEASE_RESCHEDULE) !== 0) {
         this.source.reschedule()

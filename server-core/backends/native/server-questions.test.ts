@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { InferenceServer, InferenceStreamHandlers } from '../../inference-server.ts'
 import { ServerError } from '../../server-error.ts'
-import { EVENT, type InferEvent, type TritonHost } from './host-events.ts'
+import { EVENT, QUESTION, type InferEvent, type TritonHost } from './host-events.ts'
 import { InferenceServerQuestions } from './server-questions.ts'
 
 const INFER: InferEvent = {
@@ -9,7 +9,7 @@ const INFER: InferEvent = {
 }
 
 /** The questions of a server that answers nothing by itself, and a host whose calls are told and may throw. */
-function setUp(throws: (call: readonly unknown[]) => Error | null) {
+function setUp(throws: (call: readonly unknown[]) => Error | null, event = INFER) {
   const asked: InferenceStreamHandlers[] = []
   const server = { inferStream: (_request: unknown, handlers: InferenceStreamHandlers) => { asked.push(handlers); return { cancel: () => {} } } } as unknown as InferenceServer
   const calls: unknown[][] = []
@@ -19,8 +19,8 @@ function setUp(throws: (call: readonly unknown[]) => Error | null) {
     if (error !== null) throw error
   }
   const host = { respond: call('respond'), releaseInfer: call('release') } as unknown as TritonHost
-  new InferenceServerQuestions(() => server).infer(INFER, host)
-  return { calls, done: (end: ServerError | null) => { asked.at(-1)!.onDone(end) } }
+  new InferenceServerQuestions(() => server).infer(event, host)
+  return { calls, asked, done: (end: ServerError | null) => { asked.at(-1)!.onDone(end) } }
 }
 
 const refusal = (message: string, code: number) => Object.assign(new Error(message), { code })
@@ -38,4 +38,18 @@ describe('an inference request of a backend', () => {
     done(null)
     expect(calls).toEqual([['respond', 3, 1, null], ['respond', 3, 1, { ...REPLY, errorCode: 1, errorMessage: 'the machine has no memory' }], ['release', 3]])
   })
+
+  it('that did not come over whole is answered with the reason, and asks no model', () => {
+    const { calls, asked } = setUp(() => null, { kind: EVENT.infer, token: 3, version: -1, errorCode: 1, errorMessage: 'a text may have 512 MB' } as InferEvent)
+    expect(asked).toEqual([])
+    expect(calls).toEqual([['respond', 3, 1, { ...REPLY, modelName: '', errorCode: 1, errorMessage: 'a text may have 512 MB' }], ['release', 3]])
+  })
+})
+
+it('a question that did not come over whole is answered with the reason', async () => {
+  const answers: unknown[][] = []
+  const server = () => { throw new Error('the server is not asked') }
+  const event = { kind: EVENT.question, token: 4, question: QUESTION.loadModel, version: 0, flags: 0, parameters: [], errorCode: 1, errorMessage: 'a text may have 512 MB' } as const
+  new InferenceServerQuestions(server).question(event, { answer: (...answer: unknown[]) => { answers.push(answer) } } as unknown as TritonHost)
+  await expect.poll(() => answers).toEqual([[4, 1, 'a text may have 512 MB', 0, null]])
 })

@@ -3,7 +3,7 @@ import type { InferenceCall, InferenceServer, LoadParameters } from '../../infer
 import { printModelConfigJson } from '../../model-config/json-config.ts'
 import { ServerError, toServerError } from '../../server-error.ts'
 import {
-  callError, errorCode, flattenParameters, flattenTensors, QUESTION, RESPONSE_FINAL, SEQUENCE_END, SEQUENCE_START, unflattenParameters, unflattenTensors,
+  callError, errorCode, eventError, flattenParameters, flattenTensors, QUESTION, RESPONSE_FINAL, SEQUENCE_END, SEQUENCE_START, unflattenParameters, unflattenTensors,
   type HostReply, type InferEvent, type QuestionEvent, type TritonHost,
 } from './host-events.ts'
 import type { ServerQuestions } from './native-host.ts'
@@ -38,7 +38,10 @@ export class InferenceServerQuestions implements ServerQuestions {
     })
   }
 
-  async #answer({ question, name = '', version, flags, parameters }: QuestionEvent): Promise<Answer> {
+  async #answer(event: QuestionEvent): Promise<Answer> {
+    const lost = eventError(event)
+    if (lost !== null) throw lost
+    const { question, name = '', version, flags, parameters } = event
     const server = this.#server()
     const wanted = version < 0 ? '' : String(version)
     switch (question) {
@@ -73,6 +76,11 @@ export class InferenceServerQuestions implements ServerQuestions {
       // The inputs were copied long ago; until now the backend could still cancel.
       whileOpen(() => { host.releaseInfer(token) })
     }
+    const lost = eventError(event)
+    if (lost !== null) {
+      end(errorReply(event, lost))
+      return
+    }
     try {
       let isDone = false
       const call = this.#server().inferStream(requestOf(event), {
@@ -104,7 +112,7 @@ function whileOpen(call: () => void): void {
 
 function requestOf(event: InferEvent): InferenceRequest {
   return {
-    modelName: event.name,
+    modelName: event.name ?? '',
     modelVersion: event.version < 0 ? '' : String(event.version),
     id: event.text ?? '',
     inputs: unflattenTensors(event.tensors),
@@ -122,7 +130,7 @@ function replyOf({ modelName, modelVersion, outputs, parameters }: InferenceResp
   return { errorCode: 0, errorMessage: null, modelName, modelVersion: Number(modelVersion), outputs: flattenTensors(outputs), parameters: flattenParameters(parameters) }
 }
 
-function errorReply({ name, version }: InferEvent, { kind, message }: ServerError): HostReply {
+function errorReply({ name = '', version }: InferEvent, { kind, message }: ServerError): HostReply {
   return { errorCode: errorCode(kind), errorMessage: message, modelName: name, modelVersion: version, outputs: [], parameters: [] }
 }
 
