@@ -151,7 +151,7 @@ class TritonHostObject : public Napi::ObjectWrap<TritonHostObject> {
 
   void UnloadModel(const Napi::CallbackInfo& info) { ThrowIfFailed(info.Env(), tritonhost_unload_model(host_, Token(info))); }
 
-  // addInstance({ token, model, name, kind, deviceId, isPassive, hostPolicy, profiles, secondaryKinds, secondaryIds, processors })
+  // addInstance({ token, model, name, kind, deviceId, isPassive, hostPolicyName, hostPolicy, profiles, secondaryKinds, secondaryIds, processors })
   void AddInstance(const Napi::CallbackInfo& info) {
     const Napi::Object given = Open(info).As<Napi::Object>();
     HostArguments arguments(info.Env());
@@ -162,6 +162,7 @@ class TritonHostObject : public Napi::ObjectWrap<TritonHostObject> {
     options.kind = static_cast<TRITONSERVER_InstanceGroupKind>(arguments.Uint32(given.Get("kind")));
     options.device_id = static_cast<std::int32_t>(arguments.Number(given.Get("deviceId")));
     options.is_passive = given.Get("isPassive").ToBoolean();
+    options.host_policy = arguments.Text(given.Get("hostPolicyName"));
     options.host_policy_json = arguments.Text(given.Get("hostPolicy"));
     const auto& profiles = arguments.Texts(given.Get("profiles"));
     options.profiles = profiles.data();

@@ -237,6 +237,26 @@ TEST(Lifecycle, names_the_thread_of_an_instance_and_binds_it) {
   EXPECT_EQ(seen, 1);
 }
 
+TEST(Lifecycle, refuses_an_instance_whose_processors_it_cannot_have) {
+  Rig rig;
+  EXPECT_EQ(ErrorOf(rig.Load(1, "minimal")), "");
+  rig.Drop(TRITONHOST_EVENT_LOG);
+  // Numbers that no machine reaches: alone, and beside one that is there, which the kernel would take without a word.
+  const std::uint32_t processors[] = {100'000, static_cast<std::uint32_t>(sched_getcpu())};
+  for (const std::uint32_t count : {1U, 2U}) {
+    const std::string error = ErrorOf(rig.AddInstance(10 + count, 1, "unbound", [&](TritonHostInstanceOptions& options) {
+      options.host_policy = "mine";
+      options.processors = processors;
+      options.processor_count = count;
+    }));
+    EXPECT_CONTAINS(error, "host policy 'mine' cannot bind a thread to the processors ");
+    EXPECT_CONTAINS(error, "100000: ");
+    EXPECT_CONTAINS(error, "Change --host-policy");
+  }
+  // The backend never heard of them: it would have said that it finalizes them.
+  EXPECT_EQ(rig.Count(TRITONHOST_EVENT_LOG), 0U);
+}
+
 TEST(Lifecycle, logs_only_the_levels_that_are_wanted) {
   Rig::Options options;
   options.log_levels = 1U << TRITONSERVER_LOG_ERROR;

@@ -294,7 +294,7 @@ TRITONSERVER_Error* AddInstance(TritonHost* host, const TritonHostInstanceOption
   }
   auto instance = std::make_unique<TRITONBACKEND_ModelInstance>(
       model->second.model.get(),
-      InstanceOptions{options->token, options->name, options->kind, options->device_id, options->is_passive, host_policy,
+      InstanceOptions{options->token, options->name, options->kind, options->device_id, options->is_passive, TextOr(options->host_policy, ""), host_policy,
                       Texts(options->profiles, options->profile_count), std::move(secondary_devices), {options->processors, options->processors + options->processor_count}},
       host->events);
   const std::uint64_t token = options->token;

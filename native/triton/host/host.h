@@ -103,13 +103,14 @@ typedef struct TritonHostInstanceOptions {
   TRITONSERVER_InstanceGroupKind kind;
   int32_t device_id;
   bool is_passive;
+  const char* host_policy; /* its name, for messages; NULL: '' */
   const char* host_policy_json; /* {"<policy>":{...}} */
   const char* const* profiles;
   uint32_t profile_count;
   const char* const* secondary_kinds; /* of secondary devices ("KIND_NVDLA"); a number of the same index each */
   const int64_t* secondary_ids;
   uint32_t secondary_count;
-  const uint32_t* processors; /* the thread of the instance runs on these only; none: anywhere */
+  const uint32_t* processors; /* each below 2^17; the thread of the instance runs on these only, or the instance fails; none: anywhere */
   uint32_t processor_count;
 } TritonHostInstanceOptions;
 

@@ -2,6 +2,8 @@
 
 #include <sstream>
 
+#include "processors.h"
+
 using npu_console::triton::ErrorPtr;
 using npu_console::triton::EventPtr;
 using npu_console::triton::InvalidArgument;
@@ -39,12 +41,14 @@ TRITONBACKEND_ModelInstance::TRITONBACKEND_ModelInstance(
       host_policy{options.host_policy_json},
       events_(std::move(events)),
       ledger_(std::make_shared<npu_console::triton::RequestLedger>(model->facts, options.token, events_)),
-      thread_(options.name, events_, model->facts->token, options.processors) {}
+      thread_(options.name, events_, model->facts->token) {}
 
 void TRITONBACKEND_ModelInstance::Start(npu_console::triton::Started started) {
   thread_.Post([this, started = std::move(started)] {
-    ErrorPtr error;
-    if (model->backend->entry.instance_initialize != nullptr) {
+    // Before the backend makes threads of its own: they inherit it.
+    ErrorPtr error = npu_console::triton::BindCurrentThread(options.processors, options.host_policy);
+    const bool is_bound = error == nullptr;
+    if (is_bound && model->backend->entry.instance_initialize != nullptr) {
       std::unique_lock<std::mutex> one_at_a_time(model->initialize_mutex, std::defer_lock);
       if (!model->backend->attributes.loads_instances_in_parallel) one_at_a_time.lock();
       error = model->backend->Call("TRITONBACKEND_ModelInstanceInitialize", [this] { return model->backend->entry.instance_initialize(this); });
@@ -53,7 +57,7 @@ void TRITONBACKEND_ModelInstance::Start(npu_console::triton::Started started) {
     event->Token(options.token).Model(model->facts->token).Error(error.get());
     if (error == nullptr) {
       Report(event.get());
-    } else {
+    } else if (is_bound) {
       // Triton finalizes what did not initialize, too: a backend frees there what it had made until it failed.
       const ErrorPtr failure = Finalize();
       if (failure != nullptr) events_->Log(TRITONSERVER_LOG_ERROR, __FILE__, __LINE__, "instance '" + options.name + "' failed to finalize: " + failure->message);

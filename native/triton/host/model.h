@@ -36,6 +36,7 @@ struct InstanceOptions {
   TRITONSERVER_InstanceGroupKind kind;
   std::int32_t device_id;
   bool is_passive;
+  std::string host_policy;  // its name
   std::string host_policy_json;
   std::vector<std::string> profiles;
   std::vector<std::pair<std::string, std::int64_t>> secondary_devices;

@@ -1,17 +1,13 @@
 #include "task_thread.h"
 
-#include <pthread.h>
-#include <sched.h>
-
-#include <cstring>
 #include <exception>
 
 #include "thread_info.h"
 
 namespace npu_console::triton {
 
-TaskThread::TaskThread(std::string name, EventQueuePtr events, std::uint64_t model, std::vector<std::uint32_t> processors)
-    : thread_([this, name = std::move(name), events = std::move(events), model, processors = std::move(processors)] { Run(name, events, model, processors); }) {}
+TaskThread::TaskThread(std::string name, EventQueuePtr events, std::uint64_t model)
+    : thread_([this, name = std::move(name), events = std::move(events), model] { Run(name, events, model); }) {}
 
 TaskThread::~TaskThread() { Join(); }
 
@@ -30,20 +26,9 @@ void TaskThread::Join() {
   if (thread_.joinable()) thread_.join();
 }
 
-void TaskThread::Run(const std::string& name, const EventQueuePtr& events, std::uint64_t model, const std::vector<std::uint32_t>& processors) {
+void TaskThread::Run(const std::string& name, const EventQueuePtr& events, std::uint64_t model) {
   NameCurrentThread(name);
   SetCurrentEventQueue(events, model);
-  if (!processors.empty()) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (const std::uint32_t processor : processors) {
-      if (processor < CPU_SETSIZE) CPU_SET(processor, &set);
-    }
-    const int failure = pthread_setaffinity_np(pthread_self(), sizeof set, &set);
-    if (failure != 0) {
-      events->Log(TRITONSERVER_LOG_WARN, __FILE__, __LINE__, "thread '" + name + "' cannot be bound to its processors (" + std::strerror(failure) + "): it runs on any");
-    }
-  }
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this] { return is_ending_ || !tasks_.empty(); });

@@ -7,7 +7,6 @@
 #include <mutex>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "events.h"
 
@@ -17,9 +16,8 @@ class TaskThread {
  public:
   using Task = std::function<void()>;
 
-  // The thread bears the name in system tools and logs to the queue, for the model of that token (0: none). With processors: it runs on these only, and so do
-  // the threads it starts.
-  TaskThread(std::string name, EventQueuePtr events, std::uint64_t model = 0, std::vector<std::uint32_t> processors = {});
+  // The thread bears the name in system tools and logs to the queue, for the model of that token (0: none).
+  TaskThread(std::string name, EventQueuePtr events, std::uint64_t model = 0);
   ~TaskThread();
   TaskThread(const TaskThread&) = delete;
   TaskThread& operator=(const TaskThread&) = delete;
@@ -29,7 +27,7 @@ class TaskThread {
   void Join();
 
  private:
-  void Run(const std::string& name, const EventQueuePtr& events, std::uint64_t model, const std::vector<std::uint32_t>& processors);
+  void Run(const std::string& name, const EventQueuePtr& events, std::uint64_t model);
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -42,6 +42,8 @@ export interface HostInstanceOptions {
   readonly kind: number
   readonly deviceId: number
   readonly isPassive: boolean
+  /** For messages. */
+  readonly hostPolicyName: string
   /** JSON. */
   readonly hostPolicy: string
   readonly profiles: readonly string[]

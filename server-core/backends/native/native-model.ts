@@ -100,7 +100,7 @@ export class NativeModel implements BackendModel, NativeModelListener {
     })
     const processors = hostPolicy?.cpuList === null || hostPolicy === undefined ? [] : [...processorsOf(hostPolicy.cpuList)]
     const report = await this.#host.addInstance({
-      token, model: this.#token, name, kind: KINDS[kind], deviceId, isPassive, processors, profiles,
+      token, model: this.#token, name, kind: KINDS[kind], deviceId, isPassive, processors, profiles, hostPolicyName: hostPolicy?.name ?? '',
       hostPolicy: JSON.stringify(hostPolicy === undefined ? {} : { [hostPolicy.name]: hostPolicy.cpuList === null ? {} : { 'cpu-cores': hostPolicy.cpuList } }),
       secondaryKinds: secondaryDevices.map((device) => device.kind), secondaryIds: secondaryDevices.map((device) => device.device_id),
     }, instance)
