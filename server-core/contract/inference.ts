@@ -40,6 +40,11 @@ export interface Tensor {
   readonly datatype: DataType
   readonly shape: readonly number[]
   readonly data: Uint8Array
+  /**
+   * Of an output: its data is in memory that nobody else holds, so whoever gets the response may give that back when it is written (`releaseOutputs`). Who
+   * passes the tensor on to several leaves it out (`shared`).
+   */
+  readonly isExclusive?: true
 }
 
 /**

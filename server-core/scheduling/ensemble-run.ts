@@ -5,6 +5,7 @@ import type { InferenceResponse, ParameterValue, Tensor } from '../contract/infe
 import type { InferenceCall, InferenceStreamHandlers } from '../inference-server.ts'
 import type { Logger } from '../logger.ts'
 import { reshapeDims } from '../model/request-validation.ts'
+import { shared } from '../release-memory.ts'
 import { ServerError, toServerError } from '../server-error.ts'
 import { Iteration, type EnsembleTensor, type SequenceInfo } from './ensemble-iteration.ts'
 import { tensorFor, type EnsembleMember } from './ensemble-member.ts'
@@ -228,7 +229,7 @@ export class EnsembleRun {
     const ready: PlannedStep[] = []
     for (const { name, tensor } of this.#part.usedOutputs[step.index] ?? []) {
       const output = response.outputs.find((candidate) => candidate.name === name)
-      target.supply(tensor, output === undefined ? null : { tensor: output, sequence }, this.#part, ready)
+      target.supply(tensor, output === undefined ? null : { tensor: shared(output), sequence }, this.#part, ready)
     }
     return this.#launchAll(ready, target)
   }

@@ -38,6 +38,18 @@ describe('data flow', () => {
     expect([...rig.members.values()].map(({ holds }) => holds)).toEqual([0, 0, 0])
   })
 
+  it('lets nobody give back the memory of a tensor that steps and the client share', () => {
+    const exclusive = (value: number) => out(value).map((tensor) => ({ ...tensor, isExclusive: true as const }))
+    const rig = new EnsembleRig(ensemble(step('a', 'I=A', 'O=B') + step('b', 'I=B', 'O=Z'), '', `input ${tensor('A')} output [ ${tensor('Z')}, ${tensor('B')} ]`), { a: ONE, b: ONE })
+    const asked = rig.ask([A], { requestedOutputs: ['Z', 'B'] })
+    rig.take('a').answer(exclusive(2))
+    const second = rig.take('b')
+    expect(second.request.inputs).toEqual([{ ...out(2)[0], name: 'I' }])
+    second.answer(exclusive(9))
+    expect(lastOf(asked)).toEqual([['Z', [1], [9]], ['B', [1], [2]]])
+    expect(asked.answers.flat().map((output) => output.isExclusive)).toEqual([undefined, undefined])
+  })
+
   it('passes id, parameters, priority, timeout and sequence on, and only asks for outputs that somebody uses', () => {
     const rig = new EnsembleRig(ensemble(step('a', 'I=A', 'O=Z P=Y'), '', `input ${tensor('A')} output [ ${tensor('Z')}, ${tensor('Y')} ]`),
       { a: model(tensor('I'), `${tensor('O')}, ${tensor('P')}`) })

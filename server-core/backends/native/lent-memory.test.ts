@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { describe, expect, it } from 'vitest'
 import type { Tensor } from '../../contract/inference.ts'
+import { releaseOutputs } from '../../release-memory.ts'
 import { collectGarbage } from '../../testing/collect-garbage.ts'
 import { identityModel, slowModel } from '../../testing/onnx-fixture.ts'
 import { TemporaryRepository } from '../../testing/temporary-repository.ts'
@@ -50,6 +51,20 @@ describe('memory between this server and a backend library', () => {
     await test.server.stop(10)
     await collectGarbage()
     expect(valueOf(held).every((value) => value === 102)).toBe(true)
+  })
+
+  it('of an output can be given back at once, which leaves the others of its batch alone', async () => {
+    await using repository = await TemporaryRepository.create(FILES)
+    await using test = createTestServer([repository.path], { ...NATIVE, loadModels: ['id'] })
+    await test.server.start()
+    const results = await Promise.all(Array.from({ length: BATCH }, (_unused, index) => test.server.infer(requestOf('id', [tensor(index)]))))
+    const outputs = results.map((result) => result.response.outputs[0]!)
+    expect(outputs.map(({ isExclusive }) => isExclusive)).toEqual(Array(BATCH).fill(true))
+    releaseOutputs([outputs[0]!, outputs[2]!])
+    expect(outputs.map(({ data }) => data.byteLength)).toEqual([0, ELEMENTS * 4, 0, ELEMENTS * 4])
+    // The host hears of it in a turn of its own.
+    await collectGarbage()
+    for (const index of [1, 3]) expect(new Float32Array(outputs[index]!.data.slice().buffer).every((value) => value === index)).toBe(true)
   })
 
   it('is the backend\'s as long as it runs, also for requests that were cancelled meanwhile', async () => {

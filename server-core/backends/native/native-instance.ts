@@ -1,6 +1,7 @@
 import { steadyNanoseconds } from '../../clock.ts'
 import type { ParameterValue, Tensor } from '../../contract/inference.ts'
 import type { ModelInstanceReport } from '../../contract/repository.ts'
+import { hasOwnMemory } from '../../release-memory.ts'
 import { ServerError } from '../../server-error.ts'
 import { inputLike } from '../batch-inputs.ts'
 import type { BackendInstanceContext, BackendModelInstance, BackendRequest, CountedExecution, ExecutionTimes } from '../backend.ts'
@@ -222,7 +223,9 @@ class NativeRequest implements NativeRequestListener {
     let answer: Answer | ServerError | null = error
     if (error === null && !event.isEmpty) {
       try {
-        const outputs = unflattenTensors(event.tensors).map((output) => ({ ...output, shape: this.#options.clientShape(output.name, output.shape) }))
+        const outputs = unflattenTensors(event.tensors).map((output): Tensor => ({
+          ...output, shape: this.#options.clientShape(output.name, output.shape), ...(isWorthReleasing(output.data) ? { isExclusive: true } : {}),
+        }))
         answer = { outputs, parameters: unflattenParameters(event.parameters) }
       } catch (invalid) {
         answer = invalid as ServerError
@@ -303,6 +306,11 @@ class NativeRequest implements NativeRequestListener {
     this.#batch.requestOver()
   }
 }
+
+/** Less the collector gets rid of by the way. */
+const SMALLEST_RELEASED = 64 << 10
+
+function isWorthReleasing(data: Uint8Array): boolean { return data.byteLength >= SMALLEST_RELEASED && hasOwnMemory(data) }
 
 function executionTimes([executeStart, computeStart, computeEnd, executeEnd]: FourTimes): ExecutionTimes {
   return { executeStart, computeStart, computeEnd, executeEnd }

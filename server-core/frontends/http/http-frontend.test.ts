@@ -1,7 +1,9 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gunzipSync, gzipSync, inflateSync, deflateSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { InferenceResponse } from '../../contract/inference.ts'
+import type { InferenceResponse, Tensor } from '../../contract/inference.ts'
 import { LogHub } from '../../logger.ts'
 import { ServerError } from '../../server-error.ts'
 import { type HttpAnswer, type HttpCall, HttpClient, RawConnection } from '../../testing/http-client.ts'
@@ -33,6 +35,8 @@ function waitingModel() {
 }
 
 const waiting = { current: waitingModel() }
+/** What the model 'big' answers. */
+const big: { current: Tensor | null } = { current: null }
 
 beforeEach(async () => {
   waiting.current = waitingModel()
@@ -49,6 +53,9 @@ beforeEach(async () => {
       respond: () => { throw new ServerError('UNAVAILABLE', '[request id: <id_unknown>] Exceeds maximum queue size') },
     }),
     inMemoryModel('broken', [{ name: 'INPUT0', datatype: 'FP32', dims: [-1] }], { respond: () => { throw new TypeError('boom') } }),
+    inMemoryModel('big', [{ name: 'INPUT0', datatype: 'UINT8', dims: [-1] }], {
+      respond: () => ({ modelName: 'big', modelVersion: '1', id: '', parameters: {}, outputs: big.current === null ? [] : [big.current] }),
+    }),
     waiting.current.model,
   ])
   await start()
@@ -64,6 +71,45 @@ function infer(model: string, body: string | Uint8Array, headers: Record<string,
 }
 
 const ONE = '{"name":"INPUT0","datatype":"FP32","shape":[1],"data":[1]}'
+
+describe('the memory of outputs', () => {
+  /** More than the buffers of a socket take at once. */
+  const BYTES = 16 << 20
+  const output = (more: { readonly isExclusive?: true } = {}): Tensor => ({ name: 'OUTPUT0', datatype: 'UINT8', shape: [BYTES], data: new Uint8Array(BYTES).map((_value, index) => index % 251), ...more })
+  const call = { path: '/v2/models/big/infer', method: 'POST', body: '{"inputs":[{"name":"INPUT0","datatype":"UINT8","shape":[1],"data":[1]}],"parameters":{"binary_data_output":true}}' }
+
+  it.each([{ isExclusive: true as const, left: 0 }, { left: BYTES }])('is given back once all of it is written, where nobody else has it: %j', async ({ left, ...more }) => {
+    const made = output(more)
+    const expected = Buffer.from(made.data)
+    big.current = made
+    // A client that lets the server wait before it takes anything.
+    const answer = await slowAnswer(frontend.port, call)
+    expect(answer.subarray(answer.byteLength - BYTES).equals(expected)).toBe(true)
+    await expect.poll(() => made.data.byteLength).toBe(left)
+  })
+
+  it('is left alone where the client goes away in the middle', async () => {
+    const made = output({ isExclusive: true })
+    big.current = made
+    const socket = connect(frontend.port, '127.0.0.1')
+    socket.write(`POST ${call.path} HTTP/1.1\r\nHost: x\r\nContent-Length: ${call.body.length}\r\n\r\n${call.body}`)
+    await once(socket, 'readable')
+    socket.destroy()
+    await client.send({ path: '/v2/health/live' })
+    expect(made.data.byteLength).toBe(BYTES)
+  })
+})
+
+/** All bytes of an answer, of which nothing is read for a while. */
+async function slowAnswer(port: number, { path, method, body }: { readonly path: string; readonly method: string; readonly body: string }): Promise<Buffer> {
+  const socket = connect(port, '127.0.0.1')
+  socket.write(`${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
+  await once(socket, 'readable')
+  await sleep(50)
+  const chunks: Buffer[] = []
+  for await (const chunk of socket) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks)
+}
 
 describe('endpoints', () => {
   const cases: readonly (readonly [call: HttpCall, status: number, body: string])[] = [

@@ -2,6 +2,7 @@
 import { steadyNanoseconds } from '../../clock.ts'
 import type { RequestTrace } from '../../contract/inference.ts'
 import type { InferenceServer } from '../../inference-server.ts'
+import { releaseOutputs } from '../../release-memory.ts'
 import { ServerError } from '../../server-error.ts'
 import type { SharedMemoryUse } from '../../shared-memory/shared-memory-regions.ts'
 import type { FrontendServices } from '../frontend-services.ts'
@@ -68,7 +69,10 @@ async function inferredBody(exchange: HttpExchange, call: InferCall, server: Inf
   const classified = [...call.outputForms].flatMap(([output, form]) => (form.classification > 0 ? [output] : []))
   const classes = readOutputClasses(server, call.request, classified)
   const { response } = await server.infer(trace === undefined ? call.request : { ...call.request, trace }, { signal })
-  return exchange.response.destroyed ? null : inferResponseBody(call, classes, response)
+  if (exchange.response.destroyed) return null
+  // The system has it all by then. A connection that breaks off before leaves them to the collector: the system may still read them.
+  exchange.response.once('finish', () => { releaseOutputs(response.outputs) })
+  return inferResponseBody(call, classes, response)
 }
 
 function readCall(

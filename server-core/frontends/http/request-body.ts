@@ -1,5 +1,6 @@
 /** Collects a request body: one chunk is handed on as it is, several are copied once into a buffer of the announced length. */
 import type { IncomingMessage } from 'node:http'
+import { releaseMemory } from '../../release-memory.ts'
 import { ServerError } from '../../server-error.ts'
 
 /** Largest Content-Length the protocol knows. */
@@ -75,7 +76,11 @@ export class BodyCollector {
     this.#received += chunk.length
     if (this.#received > this.#limit || this.#isSettled) { this.#drop(); return }
     if (this.#take !== undefined) { this.#take(chunk); return }
-    if (this.#target !== undefined) { chunk.copy(this.#target, start); return }
+    if (this.#target !== undefined) {
+      chunk.copy(this.#target, start)
+      releaseMemory(chunk)
+      return
+    }
     this.#chunks.push(chunk)
     const isWorthOneBuffer = chunk.length < this.#announced && this.#received * ALLOCATE_AFTER_PART >= this.#announced
     if (isWorthOneBuffer && this.#announced <= this.#limit) this.#target = this.#join(this.#announced)
@@ -89,7 +94,10 @@ export class BodyCollector {
   #join(length: number): Buffer {
     const target = Buffer.allocUnsafeSlow(length)
     let at = 0
-    for (const chunk of this.#chunks) at += chunk.copy(target, at)
+    for (const chunk of this.#chunks) {
+      at += chunk.copy(target, at)
+      releaseMemory(chunk)
+    }
     this.#chunks.length = 0
     return target
   }

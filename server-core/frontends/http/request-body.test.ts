@@ -1,0 +1,33 @@
+import { PassThrough } from 'node:stream'
+import type { IncomingMessage } from 'node:http'
+import { describe, expect, it } from 'vitest'
+import { BodyCollector } from './request-body.ts'
+
+/** Chunks as the HTTP parser hands them on: each in memory of its own, but for the last, which is a part of something. */
+function chunksOf(sizes: readonly number[]): Buffer[] {
+  return sizes.map((size, index) => (index === sizes.length - 1 ? Buffer.alloc(size + 8).subarray(4, size + 4) : Buffer.alloc(size)).fill(index + 1))
+}
+
+describe('a body', () => {
+  it('of many chunks is one buffer, and the memory of each chunk is given back as soon as it was copied', async () => {
+    const sizes = [1000, 65_536, 65_536, 65_536, 2000]
+    const chunks = chunksOf(sizes)
+    const expected = Buffer.concat(chunks)
+    const stream = new PassThrough()
+    const collected = new BodyCollector(1 << 20, expected.byteLength).collect(stream as unknown as IncomingMessage)
+    for (const chunk of chunks) stream.write(chunk)
+    stream.end()
+    const { body, byteLength } = await collected
+    expect([byteLength, body.equals(expected)]).toEqual([expected.byteLength, true])
+    expect(chunks.map((chunk) => chunk.byteLength)).toEqual([0, 0, 0, 0, 2000])
+  })
+
+  it('of one chunk is that chunk', async () => {
+    const chunk = Buffer.alloc(100_000, 7)
+    const stream = new PassThrough()
+    const collected = new BodyCollector(1 << 20, chunk.byteLength).collect(stream as unknown as IncomingMessage)
+    stream.end(chunk)
+    expect((await collected).body).toBe(chunk)
+    expect(chunk.byteLength).toBe(100_000)
+  })
+})
