@@ -109,6 +109,9 @@ export interface InferenceServer {
   isReady(): boolean
   /** @throws ServerError with the lookup texts of the protocol when the model or version is not there. */
   isModelReady(name: string, version: string): boolean
+  /** As `isReady` and `isModelReady`, and asks models that say themselves whether they are ready (Python's `is_ready`). */
+  askReady(): Promise<boolean>
+  askModelReady(name: string, version: string): Promise<boolean>
   serverMetadata(): ServerMetadata
   modelMetadata(name: string, version: string): ModelMetadata
   modelConfig(name: string, version: string): ModelConfig

@@ -134,6 +134,19 @@ export class TritonInferenceServer implements InferenceServer {
     return this.#find(name, version).isServing
   }
 
+  async askReady(): Promise<boolean> {
+    if (!this.isReady()) return false
+    if (!this.#options.strictReadiness) return true
+    const models = [...this.#lifecycle.records.values()].flatMap(({ versions }) => [...versions.values()].flatMap(({ state, model }) => (state === 'READY' && model !== null ? [model] : [])))
+    const answers = await Promise.all(models.map((model) => model.askReady()))
+    return this.isReady() && answers.every((isReady) => isReady)
+  }
+
+  async askModelReady(name: string, version: string): Promise<boolean> {
+    this.#requireRunning()
+    return this.#find(name, version).askReady()
+  }
+
   serverMetadata(): ServerMetadata {
     return { name: this.#options.id, version: TRITON_VERSION, extensions: EXTENSIONS }
   }

@@ -154,6 +154,8 @@ export interface BackendModel {
   readonly followsHostPolicy?: boolean
   /** As `Backend.createsInstancesInParallel`, where models of the backend differ in that. */
   readonly createsInstancesInParallel?: boolean
+  /** Each time a client asks whether the model is ready, its instances are asked (`isReady`). */
+  readonly asksReadiness?: boolean
   /** Requests may be answered after `execute` is over, also where the model is not decoupled. The instance takes its next batch meanwhile. */
   readonly answersLater?: boolean
   /** Asked by the dynamic batcher. Absent or null: the model has none. */

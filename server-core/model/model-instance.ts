@@ -83,6 +83,18 @@ export class ModelInstance implements PayloadRunner {
   get state(): ModelInstanceState { return this.#state }
   /** Runs, and its backend does not say that it is stuck. */
   get isServing(): boolean { return this.#state === 'READY' && this.#backend?.isResponding !== false }
+  /** `isServing`, and ready in the eyes of its backend where that wants to be asked. */
+  async askReady(): Promise<boolean> {
+    const { backendModel, log, model, version } = this.#options
+    if (!this.isServing || backendModel.asksReadiness !== true) return this.isServing
+    try {
+      await this.#backend?.isReady?.()
+      return this.isServing
+    } catch (error) {
+      log.verbose(1, 'model instance is not ready', { model, version, instance: this.name, error: error instanceof Error ? error.message : String(error) })
+      return false
+    }
+  }
   get signature(): string { return this.#options.signature }
   /** What it runs on, or ran on before it died, as the backend says; null: the backend does not say. */
   get report(): ModelInstanceReport | null { return this.#backend?.report ?? this.#lastReport }

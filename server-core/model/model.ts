@@ -327,6 +327,13 @@ export class Model {
     return executing.length === 0 || executing.some((instance) => instance.isServing)
   }
 
+  /** `isServing`, and no instance that runs says that it is not ready; asks those that want to be asked. */
+  async askReady(): Promise<boolean> {
+    if (!this.isServing) return false
+    const answers = await Promise.all(this.#executing.filter((instance) => instance.state === 'READY').map((instance) => instance.askReady()))
+    return this.isServing && answers.every((isReady) => isReady)
+  }
+
   get #executing(): readonly ModelInstance[] { return this.#instances.filter((instance) => !instance.isPassive) }
 
   metadata(versions: readonly string[]): ModelMetadata {

@@ -79,6 +79,8 @@ export class InMemoryInferenceServer implements InferenceServer {
   isLive(): boolean { return this.state !== 'STARTING' }
   isReady(): boolean { return this.state === 'READY' }
   isModelReady(name: string, version: string): boolean { return this.#lookup(name, version).isReady }
+  askReady(): Promise<boolean> { return Promise.resolve(this.isReady()) }
+  async askModelReady(name: string, version: string): Promise<boolean> { return this.isModelReady(name, version) }
   setTrafficSplit(name: string, split: TrafficSplitSettings | null): void {
     this.#lookup(name, '')
     this.traffic = split

@@ -38,6 +38,7 @@ export function createPythonBackend(): Backend {
       return {
         config: completed,
         answersLater: true,
+        asksReadiness: true,
         initializeInstance: (instance) => PythonInstance.create({
           config: completed, settings, interpreter, server, metrics, log: context.log,
           logFields: { model: context.modelName, version: String(context.modelVersion), instance: instance.name },

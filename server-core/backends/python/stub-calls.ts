@@ -114,7 +114,7 @@ export class StubCalls {
       case 'unload':
         await this.#options.server().unloadModel(message.model, message.dependents)
         return null
-      case 'ready': return this.#options.server().isModelReady(message.model, message.version)
+      case 'ready': return this.#options.server().askModelReady(message.model, message.version)
       case 'metric_family': return metrics.family(message.name, message.description, message.kind satisfies MetricKind)
       case 'metric': {
         const metric = metrics.hold(message.family, message.labels, message.buckets.map(pythonNumber))

@@ -40,7 +40,7 @@ const RESTRICTED_HEADER_PREFIX = 'triton-grpc-protocol-'
 const STALL_MILLISECONDS = 60_000
 
 /** The standard health service; `service` is ignored. */
-const HEALTH_CHECK: UnaryMethod = { category: 'health', run: (_request, { server }) => ({ status: server.isReady() ? 'SERVING' : 'NOT_SERVING' }) }
+const HEALTH_CHECK: UnaryMethod = { category: 'health', run: async (_request, { server }) => ({ status: await server.askReady() ? 'SERVING' : 'NOT_SERVING' }) }
 
 /** @throws ServerError UNAVAILABLE that names the port and `--grpc-port` when it cannot be bound. */
 export async function startGrpcFrontend(options: GrpcFrontendOptions): Promise<Frontend> {

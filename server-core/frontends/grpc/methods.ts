@@ -44,10 +44,10 @@ interface RepositoryRequest {
 
 export const UNARY_METHODS: Readonly<Record<string, UnaryMethod>> = {
   ServerLive: { category: 'health', run: (_request, { server }) => ({ live: server.isLive() }) },
-  ServerReady: { category: 'health', run: (_request, { server }) => ({ ready: server.isReady() }) },
+  ServerReady: { category: 'health', run: async (_request, { server }) => ({ ready: await server.askReady() }) },
   ModelReady: {
     category: 'health',
-    run: ({ name, version }: NameAndVersion, { server }) => ({ ready: server.isModelReady(name, versionOf(version)) }),
+    run: async ({ name, version }: NameAndVersion, { server }) => ({ ready: await server.askModelReady(name, versionOf(version)) }),
   },
   ServerMetadata: { category: 'metadata', run: (_request, { server }) => server.serverMetadata() },
   ModelMetadata: {

@@ -33,11 +33,11 @@ const GET_OR_POST = ['GET', 'POST']
 
 export const ENDPOINTS: Readonly<Record<RouteKind, Endpoint>> = {
   serverLive: { category: 'health', methods: GET, run: (exchange, { server }) => { replyHealth(exchange, server.isLive()) } },
-  serverReady: { category: 'health', methods: GET, run: (exchange, { server }) => { replyHealth(exchange, server.isReady()) } },
+  serverReady: { category: 'health', methods: GET, run: async (exchange, { server }) => { replyHealth(exchange, await server.askReady()) } },
   modelReady: {
     category: 'health', methods: GET,
-    run: (exchange, { server }) => {
-      if (!server.isModelReady(exchange.route.model, version(exchange.route))) throw new ServerError('INVALID_ARG', 'Model version not ready')
+    run: async (exchange, { server }) => {
+      if (!await server.askModelReady(exchange.route.model, version(exchange.route))) throw new ServerError('INVALID_ARG', 'Model version not ready')
       exchange.replyEmpty(200, 'text/plain')
     },
   },
