@@ -23,10 +23,13 @@ function refusedTrace(fact: HttpCase['facts'][number], name: string, body: strin
   return { facts: [fact], name, transport: 'http', call: { method: 'POST', path, body }, status, error }
 }
 
+const CHAIN = `platform: "ensemble" max_batch_size: 8 input [ { name: "X" data_type: TYPE_FP32 dims: [ 4 ] } ] output [ { name: "Y" data_type: TYPE_FP32 dims: [ 4 ] } ]
+  ensemble_scheduling { step { model_name: "plain" model_version: -1 input_map { key: "INPUT0" value: "X" } output_map { key: "OUTPUT0" value: "Y" } } }`
+
 /** A server of its own that traces every request, and what its trace files hold, by name. */
 async function traced(config: Partial<TraceConfig>, use: (served: ServedRepository, files: () => Readonly<Record<string, readonly object[]>>) => Promise<void>): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'npu-console-conformance-'))
-  const served = await serveRepository({ 'plain/config.pbtxt': identityConfig(), 'plain/1/.keep': '' }, { traceConfig: { ...DEFAULT_TRACE_CONFIG, levels: ['TIMESTAMPS'], rate: 1, file: join(directory, 'trace.json'), ...config } })
+  const served = await serveRepository({ 'plain/config.pbtxt': identityConfig(), 'plain/1/.keep': '', 'chain/config.pbtxt': CHAIN, 'chain/1/.keep': '' }, { traceConfig: { ...DEFAULT_TRACE_CONFIG, levels: ['TIMESTAMPS'], rate: 1, file: join(directory, 'trace.json'), ...config } })
   try {
     await use(served, () => Object.fromEntries(readdirSync(directory).map((name) => [name, JSON.parse(readFileSync(join(directory, name), 'utf8')) as readonly object[]])))
   } finally {
@@ -83,6 +86,23 @@ export const SECTION_11_CASES: readonly ConformanceCase[] = [
       expect(order).toEqual([...order].sort((a, b) => a - b))
       await grpc.call('ModelInfer', { model_name: 'plain', inputs: [{ name: 'INPUT0', datatype: 'FP32', shape: [1, 4] }], raw_input_contents: [Buffer.alloc(16)] })
       await expect.poll(() => JSON.stringify(files()['trace.json']), { interval: 5, timeout: 10_000 }).toMatch(/"id":2,.*GRPC_SEND_END/)
+      const stream = grpc.stream()
+      stream.send({ model_name: 'plain', id: 's', inputs: [{ name: 'INPUT0', datatype: 'FP32', shape: [1, 4] }], raw_input_contents: [Buffer.alloc(16)] })
+      await stream.take(1)
+      stream.halfClose()
+      await expect.poll(() => JSON.stringify(files()['trace.json']), { interval: 5, timeout: 10_000 }).toMatch(/"id":3,"model_name":"plain","model_version":1,"request_id":"s".*GRPC_WAITREAD_END.*REQUEST_END.*GRPC_SEND_START.*GRPC_SEND_END/)
+    }),
+  },
+  {
+    facts: ['11.1/trace-file'], name: 'a stream of events, and an ensemble with its step', transport: 'http',
+    run: () => traced({}, async ({ http }, files) => {
+      const written = () => JSON.stringify(files()['trace.json'] ?? [])
+      await http.send({ method: 'POST', path: '/v2/models/plain/generate_stream', body: '{"INPUT0":[1,2,3,4]}' })
+      await expect.poll(written, { interval: 5, timeout: 10_000 }).toMatch(/^\[\{"id":1,"model_name":"plain".*HTTP_RECV_START.*REQUEST_END.*HTTP_SEND_START.*HTTP_SEND_END/)
+      await http.send({ method: 'POST', path: '/v2/models/chain/infer', body: JSON.stringify({ inputs: [{ name: 'X', datatype: 'FP32', shape: [1, 4], data: [1, 2, 3, 4] }] }) })
+      await expect.poll(written, { interval: 5, timeout: 10_000 }).toContain('{"id":2,"model_name":"chain","model_version":1}')
+      expect(written()).toContain('{"id":3,"model_name":"plain","model_version":1,"parent_id":2}')
+      expect(written()).toMatch(/"id":3,"timestamps":\[\{"name":"COMPUTE_START"/)
     }),
   },
   {
