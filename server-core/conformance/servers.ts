@@ -3,7 +3,7 @@ import type { DataType } from '../contract/inference.ts'
 import { DEFAULT_METRICS_CONFIG } from '../metrics/metrics-config.ts'
 import { onnxModel } from '../testing/onnx-fixture.ts'
 import { serveRepository, type ServedRepository } from '../testing/served-repository.ts'
-import { identityConfig } from '../testing/temporary-repository.ts'
+import { identityConfig, TemporaryRepository } from '../testing/temporary-repository.ts'
 
 type Files = Readonly<Record<string, string | Uint8Array>>
 
@@ -73,7 +73,7 @@ const KEYWORD = onnxModel({
 
 /** Loaded at start. */
 const READY_MODELS: Files = {
-  ...model('plain', identityConfig(), { 'plain/3/.keep': '' }),
+  ...model('plain', identityConfig('version_policy { all { } }'), { 'plain/3/.keep': '' }),
   ...model('types', identityPairs(TYPES.map((type) => [type === 'BYTES' ? 'TYPE_STRING' : `TYPE_${type}`, '[ -1 ]', 'optional: true'] as const))),
   ...model('batched', identityConfig('dynamic_batching { max_queue_delay_microseconds: 100 default_queue_policy { default_timeout_microseconds: 18446744073709551615 } }')),
   ...model('pair', identityPairs([['TYPE_FP32', '[ 2 ]'], ['TYPE_INT32', '[ -1, 2 ]']], '', 4)),
@@ -103,12 +103,32 @@ const OTHER_MODELS: Files = {
   ...model('later', identityConfig()),
   ...model('never', identityConfig()),
   ...model('bad', identityPairs([['TYPE_FP32', '[ 1 ]']]).replace('INPUT0', 'X')),
-  ...model('versionless', identityConfig('version_policy { specific { versions: [ 7 ] } }')),
   ...model('leaving', identityConfig(DELAY(300))),
 }
 
 function namesOf(files: Files): string[] {
   return [...new Set(Object.keys(files).map((path) => path.slice(0, path.indexOf('/'))))]
+}
+
+/** An ensemble whose one step is another, which is meant to have this one as its step. */
+function circular(name: string, member: string): Files {
+  return model(name, `platform: "ensemble" input [ { name: "X" data_type: TYPE_FP32 dims: [ 4 ] } ] output [ { name: "Y" data_type: TYPE_FP32 dims: [ 4 ] } ]
+    ensemble_scheduling { step { model_name: "${member}" model_version: -1 input_map { key: "X" value: "X" } output_map { key: "Y" value: "Y" } } }`)
+}
+
+/** Two repositories that both have a model `both`. */
+async function serveTwoRepositories(): Promise<ServedRepository> {
+  const other = await TemporaryRepository.create(model('both', identityConfig()))
+  const first = await TemporaryRepository.create({ ...model('both', identityConfig()), ...model('plain', identityConfig()) })
+  const served = await serveRepository({}, { modelControlMode: 'explicit', modelRepositories: [first.path, other.path] })
+  return {
+    ...served,
+    async [Symbol.asyncDispose]() {
+      await served[Symbol.asyncDispose]()
+      await first[Symbol.asyncDispose]()
+      await other[Symbol.asyncDispose]()
+    },
+  }
 }
 
 const SERVERS = {
@@ -132,6 +152,18 @@ const SERVERS = {
   }),
   /** `--http-max-input-size=1024` */
   small: () => serveRepository({ ...READY_MODELS }, { modelControlMode: 'explicit', loadModels: ['vector', 'text', 'types', 'repeat'], httpMaxInputSize: 1024 }),
+  /** Models whose loads fail, take their time or bring others along; explicit mode, `plain` loaded. */
+  readiness: () => serveRepository({
+    ...model('plain', identityConfig()), 'broken/config.pbtxt': '', 'broken/1/model.onnx': 'no model', ...model('updated', identityConfig()), ...model('member', identityConfig()),
+    ...model('creeping', identityConfig('parameters { key: "creation_delay_sec" value { string_value: "1" } }')),
+    ...circular('one', 'other'), ...circular('other', 'one'),
+    ...model('whole', `platform: "ensemble" max_batch_size: 8
+      input [ { name: "X" data_type: TYPE_FP32 dims: [ 4 ] } ] output [ { name: "Y" data_type: TYPE_FP32 dims: [ 4 ] } ]
+      ensemble_scheduling { step { model_name: "member" model_version: -1 input_map { key: "INPUT0" value: "X" } output_map { key: "OUTPUT0" value: "Y" } } }`),
+  }, { modelControlMode: 'explicit', loadModels: ['plain'] }),
+  twoRepositories: serveTwoRepositories,
+  /** `--http-header-forward-pattern=X-|TIMEOUT` */
+  forwarding: () => serveRepository({ ...model('vector', identityPairs([['TYPE_FP32', '[ -1 ]']])) }, { httpHeaderForwardPattern: 'X-|TIMEOUT' }),
   /** Every category wants the header `key: secret`. */
   restricted: () => serveRepository({ ...model('plain', identityConfig()) }, {
     modelControlMode: 'explicit', loadModels: ['plain'],
