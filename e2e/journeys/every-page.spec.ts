@@ -72,10 +72,12 @@ test('every page in both languages and every theme', async ({ console: { page, h
   await page.getByTestId('load-to-test').click()
   await page.getByTestId('run').click()
   await expect(page.getByTestId('recognised-text')).toBeVisible()
-  // Something to see in tables and charts: a second model, and traffic; half a minute of it for the documentation's pictures.
+  // Something to see in tables, charts and the graph: more models, and traffic; half a minute of it for the documentation's pictures.
   const port = await httpPort()
-  const load = await fetch(`http://127.0.0.1:${port}/v2/repository/models/silero_vad/load`, { method: 'POST' })
-  expect(load.status).toBe(200)
+  for (const model of ['silero_vad', 'ppocr_line']) {
+    const load = await fetch(`http://127.0.0.1:${port}/v2/repository/models/${model}/load`, { method: 'POST' })
+    expect(load.status).toBe(200)
+  }
   const traffic = steadyTraffic(port)
   try {
     if (host === 'browser' && process.env['UPDATE_IMAGES'] === '1') await page.waitForTimeout(30_000)
@@ -88,7 +90,13 @@ test('every page in both languages and every theme', async ({ console: { page, h
           await expect(page.getByTestId('recognised-text')).toBeVisible()
           await expect(page.getByTestId('run')).toBeEnabled()
         }
-        if (name === 'model-config') await expect(page.getByTestId('config-text')).toContainText('max_batch_size')
+        if (name === 'model-config') {
+          await expect(page.getByTestId('config-text')).toContainText('max_batch_size')
+          await expect(page.getByTestId('config-form')).toContainText('max_batch_size')
+          await expect(page.locator('.view-line [class*="mtk"]:not(.mtk1)').first()).toBeVisible()
+        }
+        if (name === 'devices') await expect(page.getByTestId('doctor-summary')).toBeVisible({ timeout: 30_000 })
+        if (name === 'pipelines') await expect(page.getByTestId('pipeline-canvas')).toBeVisible()
         if (name === 'monitor') await page.waitForTimeout(1500)
         await look(name, each)
       }
@@ -99,16 +107,20 @@ test('every page in both languages and every theme', async ({ console: { page, h
   expect(found).toEqual([])
 })
 
-/** A few requests a second to both loaded models, until stopped. */
+/** Indexes into the bodies of `steadyTraffic`. */
+const WHOSE_TURN = [1, 0, 0, 2, 0, 0]
+
+/** A few requests a second to the loaded models, one of six to the ensemble, until stopped. */
 function steadyTraffic(port: number): { stop(): void } {
   const zeros = (name: string, shape: readonly number[]) => ({ name, shape, datatype: 'FP32', data: Array.from({ length: shape.reduce((a, b) => a * b, 1) }, () => 0) })
   const bodies = [
     ['silero_vad', { inputs: [zeros('input', [1, 512]), zeros('state', [2, 1, 128]), { name: 'sr', shape: [1], datatype: 'INT64', data: [16000] }] }],
     ['ppocr_rec', { inputs: [zeros('x', [1, 3, 48, 64])], outputs: [{ name: 'softmax_11.tmp_0', parameters: { binary_data: true } }] }],
+    ['ppocr_line', { inputs: [zeros('x', [1, 3, 48, 192])], outputs: [{ name: 'direction' }] }],
   ] as const
   let turn = 0
   const timer = setInterval(() => {
-    const [model, body] = bodies[turn++ % 3 === 0 ? 1 : 0] ?? bodies[0]
+    const [model, body] = bodies[WHOSE_TURN[turn++ % WHOSE_TURN.length] ?? 0] ?? bodies[0]
     fetch(`http://127.0.0.1:${port}/v2/models/${model}/infer`, { method: 'POST', body: JSON.stringify(body) })
       .then((response) => response.arrayBuffer())
       .catch(() => { clearInterval(timer) })

@@ -12,6 +12,12 @@ describe('modelsOnCard', () => {
     const models = [model('b', [instance({ report: { runs_on: 'npu', device: 1 } }), instance({ report: { runs_on: 'npu', device: 1 } }), instance({ report: { runs_on: 'npu', device: 0 } })]), model('a', [instance({ report: { runs_on: 'npu', device: 1 }, state: 'RESTARTING' }), instance({ report: { runs_on: 'cpu' } })])]
     expect(modelsOnCard(models, 1)).toEqual([{ model: 'b', instances: 2 }])
     expect(modelsOnCard(null, 1)).toEqual([])
+    expect(modelsOnCard(models, null)).toEqual([])
+  })
+
+  it('counts an instance on each of the cards that it spreads over', () => {
+    const models = [model('spread', [instance({ report: { runs_on: 'npu', device: 0, devices: [0, 1] } })])]
+    expect([0, 1, 2].map((device) => modelsOnCard(models, device))).toEqual([[{ model: 'spread', instances: 1 }], [{ model: 'spread', instances: 1 }], []])
   })
 })
 
@@ -20,6 +26,7 @@ describe('troublesOfCard', () => {
     const models = [model('b', [instance({ state: 'RESTARTING', reason: LOST }), instance({ state: 'FAILED', reason: LOST })]), model('a', [instance({ state: 'RESTARTING', reason: LOST, restart: { attempt: 1, limit: null, at: 0 } })])]
     expect(troublesOfCard(models, 1)).toEqual([{ explanation: { fault: 'cardLost', code: '507901', card: 1 }, models: ['a', 'b'], isRetried: true, text: LOST }])
     expect(troublesOfCard(models, 0)).toEqual([])
+    expect(troublesOfCard(models, null)).toEqual([])
   })
 
   it('takes the card from the report where the text names none', () => {

@@ -1,5 +1,5 @@
 /** What the models say about one card: who computes on it, and what failed there. Pure. */
-import type { ModelSummary } from '../../server-core/contract/repository.ts'
+import { devicesOf, type ModelSummary } from '../../server-core/contract/repository.ts'
 import { explainNpuFault, type NpuFaultExplanation } from '../../server-core/contract/npu-fault.ts'
 
 export interface ModelOnCard {
@@ -8,11 +8,11 @@ export interface ModelOnCard {
   readonly instances: number
 }
 
-/** Models with running instances on the card, by name. */
-export function modelsOnCard(models: readonly ModelSummary[] | null, card: number): readonly ModelOnCard[] {
+/** Models with running instances on the card, by name. @param device the card as the process numbers it; null: it is hidden from the process */
+export function modelsOnCard(models: readonly ModelSummary[] | null, device: number | null): readonly ModelOnCard[] {
   return (models ?? []).map((model) => ({
     model: model.name,
-    instances: model.versions.flatMap(({ instances }) => instances).filter(({ report, state }) => report?.runs_on === 'npu' && report.device === card && state === 'READY').length,
+    instances: model.versions.flatMap(({ instances }) => instances).filter(({ report, state }) => device !== null && devicesOf(report).includes(device) && state === 'READY').length,
   })).filter(({ instances }) => instances > 0).sort((a, b) => (a.model < b.model ? -1 : 1))
 }
 
@@ -26,15 +26,15 @@ export interface CardTrouble {
   readonly text: string
 }
 
-/** Faults that keep instances and models of this card from running, each once. */
-export function troublesOfCard(models: readonly ModelSummary[] | null, card: number): readonly CardTrouble[] {
+/** Faults that keep instances and models of this card from running, each once. @param device as in `modelsOnCard`: the texts of backends number the cards so */
+export function troublesOfCard(models: readonly ModelSummary[] | null, device: number | null): readonly CardTrouble[] {
   const found = new Map<string, { explanation: NpuFaultExplanation; models: Set<string>; isRetried: boolean; text: string }>()
-  for (const model of models ?? []) {
+  for (const model of device === null ? [] : models ?? []) {
     const instances = model.versions.flatMap((version) => version.instances)
-    const texts = [...instances.filter(({ reason }) => reason !== '').map(({ reason, report, restart }) => ({ reason, device: report?.device, isRetried: restart?.limit === null })), { reason: model.reason, device: undefined, isRetried: false }]
-    for (const { reason, device, isRetried } of texts) {
+    const texts = [...instances.filter(({ reason }) => reason !== '').map(({ reason, report, restart }) => ({ reason, reported: report?.device, isRetried: restart?.limit === null })), { reason: model.reason, reported: undefined, isRetried: false }]
+    for (const { reason, reported, isRetried } of texts) {
       const explanation = explainNpuFault(reason)
-      if (explanation === null || (explanation.card ?? device) !== card) continue
+      if (explanation === null || (explanation.card ?? reported) !== device) continue
       const known = found.get(explanation.fault)
       if (known === undefined) {
         found.set(explanation.fault, { explanation, models: new Set([model.name]), isRetried, text: reason })

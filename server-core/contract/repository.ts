@@ -49,6 +49,12 @@ export interface ModelInstanceReport {
   readonly fallback_reason?: string
 }
 
+/** The devices that an instance is on, as the process numbers them: one instance may run on several. Empty: none, or its backend does not say which. */
+export function devicesOf(report: ModelInstanceReport | null | undefined): readonly number[] {
+  if (report?.runs_on !== 'npu') return []
+  return report.devices ?? (report.device === undefined ? [] : [report.device])
+}
+
 export interface ModelInstanceSummary {
   /** `<group>_<index>` */
   readonly name: string

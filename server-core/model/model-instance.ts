@@ -9,7 +9,7 @@ import type { InstancePool, PayloadRunner } from '../scheduling/instance-pool.ts
 import type { Payload } from '../scheduling/payload.ts'
 import type { Admission } from '../scheduling/rate-limiter.ts'
 import { ServerError } from '../server-error.ts'
-import { devicesOf } from './runs-on.ts'
+import { devicesOf } from '../contract/repository.ts'
 
 export interface ModelInstanceOptions {
   readonly context: BackendInstanceContext

@@ -1,17 +1,11 @@
 /** "Runs on" from what the instances report. Pure. */
-import type { ModelDegradation, ModelInstanceReport } from '../contract/repository.ts'
+import { devicesOf, type ModelDegradation, type ModelInstanceReport } from '../contract/repository.ts'
 
 export interface ModelPlacement {
   /** Each place once: 'CPU', 'NPU 0, 1', 'NPU 0 + CPU'. */
   readonly runsOn: string
   readonly isSimulated: boolean
   readonly degraded: ModelDegradation | null
-}
-
-/** The devices that an instance is on, as the process numbers them: one instance may run on several. Empty: none, or its backend does not say which. */
-export function devicesOf(report: ModelInstanceReport | null | undefined): readonly number[] {
-  if (report?.runs_on !== 'npu') return []
-  return report.devices ?? (report.device === undefined ? [] : [report.device])
 }
 
 /** @param reports of all instances, one each; null: the backend does not say, and then it is the CPU */

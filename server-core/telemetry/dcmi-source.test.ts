@@ -1,7 +1,12 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { DcmiCallback, DcmiChipValues } from '../backends/native-addon.ts'
 import { LogHub } from '../logger.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
+import { TemporaryRepository } from '../testing/temporary-repository.ts'
 import { DcmiSource, findDcmi } from './dcmi-source.ts'
 
 const CHIP: DcmiChipValues = {
@@ -15,10 +20,10 @@ const SILENT: DcmiChipValues = {
 }
 
 /** A stand-in for the driver's library, which is not here: the test answers its calls. */
-function rig() {
+function rig({ isNamed = true } = {}) {
   const calls: DcmiCallback[] = []
   const clock = new FakeClock()
-  const options = { readDcmi: (_directory: string, callback: DcmiCallback) => { calls.push(callback) }, directory: '', clock, processName: async () => 'python3' }
+  const options = { readDcmi: (_directory: string, callback: DcmiCallback) => { calls.push(callback) }, directory: '', clock, ...(isNamed ? { processName: async () => 'python3' } : {}) }
   const source = new DcmiSource(options)
   const answer = (...chips: readonly DcmiChipValues[]) => { calls.shift()?.(null, { driverVersion: '25.0.rc1', isSimulated: false, chips }) }
   const fail = (message: string, dcmiCode: number) => { calls.shift()?.(Object.assign(new Error(message), { dcmiCode }), null) }
@@ -71,6 +76,25 @@ describe('DcmiSource', () => {
     const reading = source.read()
     fail('dcmi_init failed with -8005', -8005)
     await expect(reading).rejects.toMatchObject({ explanation: { en: expect.stringContaining('HwHiAiUser') as string } })
+  })
+})
+
+describe('the name of a process', () => {
+  it('is that of its script where Node names all programs alike', async () => {
+    await using folder = await TemporaryRepository.create({ 'serve-models.mjs': 'process.stdin.resume()\n' })
+    const script = join(folder.path, 'serve-models.mjs')
+    const child = spawn(process.execPath, [script, '--flag'], { stdio: ['pipe', 'ignore', 'ignore'] })
+    try {
+      await once(child, 'spawn')
+      await expect.poll(() => readFileSync(`/proc/${child.pid}/comm`, 'utf8')).toBe('MainThread\n')
+      const { source, answer } = rig({ isNamed: false })
+      const reading = source.read()
+      answer({ ...CHIP, processes: [{ processId: child.pid ?? 0, memoryBytes: 1 }, { processId: 2 ** 30, memoryBytes: 2 }] })
+      expect((await reading).chips[0]?.processes).toEqual([{ processId: child.pid, memoryBytes: 1, name: 'serve-models' }, { processId: 2 ** 30, memoryBytes: 2, name: '' }])
+    } finally {
+      child.stdin.end()
+      await once(child, 'exit')
+    }
   })
 })
 

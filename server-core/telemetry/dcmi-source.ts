@@ -3,6 +3,7 @@
  * second one is begun while it lasts.
  */
 import { readFile } from 'node:fs/promises'
+import { parse } from 'node:path'
 import type { Clock } from '../clock.ts'
 import type { NpuHealth } from '../contract/statistics.ts'
 import type { DcmiChipValues, DcmiValues, NativeAddon } from '../backends/native-addon.ts'
@@ -103,8 +104,16 @@ export async function findDcmi(options: DcmiSourceOptions, log: Logger): Promise
   return null
 }
 
+/** What Node calls the first thread of every process, which says nothing about the program. */
+const NODE_MAIN_THREAD = 'MainThread'
+
+/** As `ps` names it; of a program that Node runs, the name of its script without its ending. */
 async function processName(processId: number): Promise<string | null> {
-  return readFile(`/proc/${processId}/comm`, 'utf8').then((name) => name.trimEnd(), () => null)
+  const read = (file: string) => readFile(`/proc/${processId}/${file}`, 'utf8').catch(() => null)
+  const name = (await read('comm'))?.trimEnd() ?? null
+  if (name !== NODE_MAIN_THREAD) return name
+  const [program = name, ...args] = (await read('cmdline'))?.split('\0') ?? []
+  return parse(args.find((arg) => arg !== '' && !arg.startsWith('-')) ?? program).name
 }
 
 function explain(error: Error & { readonly dcmiCode: number }): NpuTelemetryError {

@@ -1,6 +1,6 @@
 import type { ModelCardMemory } from '../contract/devices.ts'
 import type { ModelSummary } from '../contract/repository.ts'
-import { devicesOf } from '../model/runs-on.ts'
+import { devicesOf } from '../contract/repository.ts'
 import { runsOnNpu } from './process-owners.ts'
 
 /** Memory of one card at one time, in bytes. */

@@ -1,5 +1,5 @@
 import type { ModelSummary } from '../contract/repository.ts'
-import { devicesOf } from '../model/runs-on.ts'
+import { devicesOf } from '../contract/repository.ts'
 
 /** Says which models live in a process: the server's own holds all instances that are threads of it; a backend tells of processes that it starts. */
 export class ProcessOwners {

@@ -1,7 +1,7 @@
 /** What is wrong with a card, in plain words: what happened, whom it stops, the likely cause with the next step; and what was injected on purpose. */
 import { useMemo } from 'react'
 import { useTranslation } from 'react-i18next'
-import type { SimulatedFault } from '../../../server-core/contract/devices.ts'
+import type { DeviceCard, SimulatedFault } from '../../../server-core/contract/devices.ts'
 import type { NpuSample } from '../../../server-core/contract/statistics.ts'
 import { Disclosure } from '../../components/disclosure.tsx'
 import { StateMark } from '../../components/state-pill.tsx'
@@ -10,12 +10,19 @@ import { modelsOnCard, troublesOfCard } from '../../lib/card-models.ts'
 import { routeHash } from '../../router.ts'
 import { useDevices } from './devices-store.ts'
 
+/** The card as backends number it, which see only those that `ASCEND_RT_VISIBLE_DEVICES` leaves; null: hidden from them. */
+export function deviceNumber({ card, logicalId, visibleId }: DeviceCard): number | null {
+  return logicalId === null ? card : visibleId
+}
+
 /** `isExpired`: the driver itself has not answered for so long that nothing is known of any card. */
-export function CardTroubles({ card, npu, isExpired }: { readonly card: number; readonly npu: NpuSample | null; readonly isExpired: boolean }) {
+export function CardTroubles({ device, npu, isExpired }: { readonly device: DeviceCard; readonly npu: NpuSample | null; readonly isExpired: boolean }) {
   const { t } = useTranslation('devices')
   const models = useConsole((state) => state.models)
-  const troubles = useMemo(() => troublesOfCard(models, card), [models, card])
-  const injected = useDevices((state) => state.simulation?.faults ?? NONE).filter(({ device }) => device === null || device === card)
+  const { card } = device
+  const number = deviceNumber(device)
+  const troubles = useMemo(() => troublesOfCard(models, number), [models, number])
+  const injected = useDevices((state) => state.simulation?.faults ?? NONE).filter((fault) => fault.device === null || fault.device === card)
   const isUnwell = npu?.health === 'alarm' || npu?.health === 'critical'
   return (
     <>
@@ -59,10 +66,11 @@ const CAUSES_WITH_RETRY: ReadonlySet<string> = new Set(['cardLost', 'cardHung', 
 const NONE: readonly SimulatedFault[] = []
 
 /** Who computes on the card now. */
-export function CardModels({ card }: { readonly card: number }) {
+export function CardModels({ device }: { readonly device: DeviceCard }) {
   const { t } = useTranslation('devices')
   const models = useConsole((state) => state.models)
-  const here = useMemo(() => modelsOnCard(models, card), [models, card])
+  const number = deviceNumber(device)
+  const here = useMemo(() => modelsOnCard(models, number), [models, number])
   if (here.length === 0) return null
   return (
     <p className="npu-devices-models npu-small-text" data-testid="card-models"><span className="npu-quiet">{t('card.models')}</span> {here.map(({ model, instances }, index) => (

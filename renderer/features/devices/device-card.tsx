@@ -58,14 +58,14 @@ export function DeviceCard({ device, npu, now, processes, samples }: DeviceCardP
       </div>
       <div className="npu-card-body">
         {!hasRoom && facts.length > 0 && <p className="npu-devices-facts npu-quiet">{facts.join(' · ')}</p>}
-        <CardTroubles card={device.card} npu={npu} isExpired={isExpired} />
+        <CardTroubles device={device} npu={npu} isExpired={isExpired} />
         {age > STALE_MILLISECONDS && <p className="npu-devices-stale npu-small-text" data-testid="stale">{t('card.stale', { age: ageText(t, age) })}</p>}
         <Meter name={t('meter.aiCore')} percent={npu?.aiCorePercent ?? null} text={withUnit(npu?.aiCorePercent, '%')} absent={absent} isStrong />
         <Meter name={t('meter.cube')} percent={npu?.cubeCorePercent ?? null} text={withUnit(npu?.cubeCorePercent, '%')} absent={absent} />
         <Meter name={t('meter.vector')} percent={npu?.vectorCorePercent ?? null} text={withUnit(npu?.vectorCorePercent, '%')} absent={absent} />
         <Memory npu={npu} absent={absent} processes={processes} />
         <History card={device.card} samples={samples} now={now} name={`${t('common:npu.card', { card: device.card })} AI Core`} />
-        <CardModels card={device.card} />
+        <CardModels device={device} />
         {npu !== null && <Ages npu={npu} age={age} now={now} />}
       </div>
       <dl className="npu-devices-figures">

@@ -152,7 +152,7 @@ describe('devices', () => {
   })
 
   describe('with simulated cards', () => {
-    const SIMULATED: DevicesReport = { ...WITH_CARDS, isSimulated: true }
+    const SIMULATED: DevicesReport = { ...WITH_CARDS, isSimulated: true, cards: WITH_CARDS.cards.map((card) => ({ ...card, visibleId: card.logicalId })), visibleDevices: null }
     const lost: SimulatedFault = { kind: 'card-lost', device: 1, count: null, phase: null, needsReset: false }
     const simulation = (faults: readonly SimulatedFault[] = []) => ({ isOn: true, unavailableReason: null, profiles: [], cards: ['910B3', '310P3'], timeScale: 1, faults })
     const click = (testId: string) => act(async () => { page.container.querySelector<HTMLElement>(`[data-testid="${testId}"]`)?.click() })
@@ -190,6 +190,13 @@ describe('devices', () => {
       expect(text('[data-testid="device-1"] [data-testid="card-trouble"]')).toContain(sentence)
       expect(text('[data-testid="device-1"] [data-testid="card-trouble"]')).toContain(`${stops} ppocr_rec`)
       expect(text('[data-testid="device-0"] [data-testid="card-trouble"]')).toBeNull()
+    })
+
+    it('finds the card of a device by its number in the engine, where ASCEND_RT_VISIBLE_DEVICES hides others', async () => {
+      await show({ ...SIMULATED, cards: [device({ visibleId: null }), device({ card: 1, logicalId: 1, visibleId: 0 })], visibleDevices: { value: '1', logicalIds: [1], problem: null } })
+      await act(async () => useConsole.setState({ models: [modelSummary('ppocr_rec', { versions: [versionSummary('1', { state: 'READY', reason: '', instances: [{ name: 'a_0', kind: 'KIND_MODEL', isPassive: false, state: 'READY', reason: '', restart: null, report: { runs_on: 'npu', device: 0 } }] })] })] }))
+      expect(text('[data-testid="device-1"] [data-testid="card-models"]')).toContain('ppocr_rec')
+      expect(text('[data-testid="device-0"] [data-testid="card-models"]')).toBeNull()
     })
 
     it.each([['en', 'It stops: ppocr_rec', 'restart by themselves'], ['zh-CN', '因此停止： ppocr_rec', '自动重启']] as const)('says of every fault of a card that its instances come back, once (%s)', async (language, stops, comesBack) => {

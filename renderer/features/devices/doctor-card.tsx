@@ -68,7 +68,7 @@ function Check({ check }: { readonly check: DoctorCheck }) {
       <div className="npu-devices-check-text">
         <p><span className="npu-visually-hidden">{t(`verdict.${verdict}`)}{t('doctor.colon')}</span><b>{localized(title)}</b></p>
         <p className="npu-secondary"><Breakable text={localized(detail)} /></p>
-        {fix !== null && <p className="npu-small-text">{localized(fix.text)}</p>}
+        {fix !== null && <p className="npu-small-text"><Breakable text={localized(fix.text)} /></p>}
         {fix !== null && fix.restart !== null && <ApplyFix title={localized(title)} restart={fix.restart} />}
         {fix !== null && fix.command !== null && <div className="npu-devices-command"><code>{fix.command}</code><CopyButton text={fix.command} label={t('doctor.copyFix', { title: localized(title) })} /></div>}
       </div>
@@ -76,9 +76,11 @@ function Check({ check }: { readonly check: DoctorCheck }) {
   )
 }
 
-/** Between a Chinese sign and a path a line may break; browsers would break inside the path instead. */
+/** Between a Chinese sign and a path a line may break, and never within a flag; browsers would break inside both instead. */
 function Breakable({ text }: { readonly text: string }) {
-  return text.split(/(?<=[、：；，])(?=\/)/).map((part, index) => <Fragment key={index}>{index > 0 && <wbr />}{part}</Fragment>)
+  return text.split(/(?<=[、：；，])(?=\/)|(--[a-z][\w=-]*)/).filter((part) => part !== undefined).map((part, index) => (
+    <Fragment key={index}>{index > 0 && <wbr />}{part.startsWith('--') ? <span className="npu-devices-flag">{part}</span> : part}</Fragment>
+  ))
 }
 
 /** Starts the engine again so that this is mended. */

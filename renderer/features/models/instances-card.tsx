@@ -1,7 +1,7 @@
 /** The running copies of the serving versions, and what is wrong with them. */
 import { Fragment } from 'react'
 import { useTranslation } from 'react-i18next'
-import type { ModelInstanceReport, ModelInstanceState, ModelInstanceSummary, ModelSummary } from '../../../server-core/contract/repository.ts'
+import { devicesOf, type ModelInstanceReport, type ModelInstanceState, type ModelInstanceSummary, type ModelSummary } from '../../../server-core/contract/repository.ts'
 import { Card } from '../../components/card.tsx'
 import { RestartPill } from '../../components/restart-pill.tsx'
 import { StatePill, type StateKind } from '../../components/state-pill.tsx'
@@ -47,9 +47,10 @@ function ReportCells({ report }: { readonly report: ModelInstanceReport | undefi
   const hints = [...(report.gears ?? []), ...(report.notes ?? [])].join('\n')
   const bytes = report.weight_bytes === undefined && report.workspace_bytes === undefined ? null : (report.weight_bytes ?? 0) + (report.workspace_bytes ?? 0)
   const parts = [report.weight_bytes === undefined ? '' : t('instances.weights', { size: formatBytes(report.weight_bytes) }), report.workspace_bytes === undefined ? '' : t('instances.workspace', { size: formatBytes(report.workspace_bytes) })]
+  const devices = devicesOf(report)
   return (
     <>
-      <td>{report.runs_on === 'npu' && report.device !== undefined ? t('common:npu.card', { card: report.device }) : report.runs_on?.toUpperCase() ?? UNKNOWN}{report.chip !== undefined && <span className="npu-quiet"> {report.chip}</span>}{report.simulated === true && <> <StatePill kind="simulated" isPlain /></>}</td>
+      <td>{devices.length > 0 ? t('common:runsOn.cards', { cards: devices.join(', ') }) : report.runs_on?.toUpperCase() ?? UNKNOWN}{report.chip !== undefined && <span className="npu-quiet"> {report.chip}</span>}{report.simulated === true && <> <StatePill kind="simulated" isPlain /></>}</td>
       <td title={hints}>{how.length === 0 ? UNKNOWN : how.join(' · ')}</td>
       <td className="npu-right" title={parts.filter((part) => part !== '').join('\n')}>{formatBytes(bytes)}</td>
     </>

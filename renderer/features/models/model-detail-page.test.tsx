@@ -74,11 +74,11 @@ describe('model page', () => {
   })
 
   it('puts what is wrong with an instance under it where its backend says what it runs on', async () => {
-    const instances: ModelInstanceSummary[] = [{ name: 'rec_0_0', kind: 'KIND_CPU', isPassive: false, state: 'RESTARTING', reason: 'the card is lost', restart: { attempt: 9, limit: null, at: 0 }, report: { runs_on: 'npu', device: 1, graph: 'dynamic' } }]
+    const instances: ModelInstanceSummary[] = [{ name: 'rec_0_0', kind: 'KIND_CPU', isPassive: false, state: 'RESTARTING', reason: 'the card is lost', restart: { attempt: 9, limit: null, at: 0 }, report: { runs_on: 'npu', device: 0, devices: [0, 1], graph: 'dynamic' } }]
     await show('summary', { ...loaded, summary: modelSummary('rec', { state: 'READY', versions: [versionSummary('3', { state: 'READY', instances })] }) })
     const rows = [...page.container.querySelectorAll('[data-testid="instances"] tr')].map((row) => [...row.querySelectorAll<HTMLTableCellElement>('td, th')])
     expect(rows.map((cells) => cells.reduce((sum, cell) => sum + cell.colSpan, 0))).toEqual([6, 6, 6])
-    expect(rows[1]?.map((cell) => cell.textContent)).toEqual(['rec_0_0', '3', 'Card 1', 'dynamic shapes', '—', 'Restarting 9'])
+    expect(rows[1]?.map((cell) => cell.textContent)).toEqual(['rec_0_0', '3', 'Card 0, 1', 'dynamic shapes', '—', 'Restarting 9'])
     expect(rows[2]?.map((cell) => cell.textContent)).toEqual(['the card is lost'])
   })
 

@@ -6,6 +6,7 @@ import { useTranslation } from 'react-i18next'
 import { BarsChart } from '../../components/chart-bars.tsx'
 import { ChartColumn } from '../../components/chart-cursor.tsx'
 import { TimeChart, type ChartSeries } from '../../components/chart-time.tsx'
+import { StatePill } from '../../components/state-pill.tsx'
 import { useConsole } from '../../console-store.ts'
 import type { ValueScale } from '../../lib/chart-scale.ts'
 import { formatClock, formatCount, formatDecimal, formatMilliseconds } from '../../lib/format.ts'
@@ -39,7 +40,7 @@ export function MonitorCharts({ view }: { readonly view: MonitorView }) {
   return (
     <div className="npu-monitor-columns">
       <div className="npu-monitor-half" data-simulated={isSimulated}>
-        <div className="npu-row npu-monitor-half-head"><h2>{t('column.serving')}</h2><span className="npu-quiet">{model === '' ? t('filter.all') : model} · {t('perPoint', { count: view.stepSeconds })}</span></div>
+        <div className="npu-row npu-monitor-half-head"><h2>{t('column.serving')}</h2><span className="npu-quiet">{model === '' ? t('filter.all') : model} · {t('perPoint', { count: view.stepSeconds })}</span>{isSimulated && <><StatePill kind="simulated" isPlain /><span className="npu-quiet">{t('column.simulatedTimes')}</span></>}</div>
         <ChartColumn {...column} sliderLabel={t('cursor')} {...(shown ? { sliderText: `${formatClock(shown.time)}, ${wordsAt(t, shown)}` } : {})}>
           {chart('latency', 'ms')}
           {chart('throughput', '/s')}

@@ -49,8 +49,14 @@ describe('overview', () => {
     const onCard = { ...modelSummary('rec', { state: 'READY' }), runsOn: 'NPU 0', isSimulated: true }
     await show({ samples, models: [onCard, modelSummary('other', { state: 'READY' })] })
     expect(marked()).toBe(2)
+    expect(page.container.querySelector('[role="note"]')).toBeNull()
     await act(async () => useConsole.setState({ samples: [serverSample(2, [modelSample('other', { success: 10, latency: { [latencyBucketIndex(8e6)]: 10 } })])] }))
     expect(marked()).toBe(0)
+  })
+
+  it('says in a banner that the cards are simulated', async () => {
+    await show({ samples: [{ ...serverSample(1), npus: [npuSample({ isSimulated: true })] }] })
+    expect(page.container.querySelector('[role="note"]')?.textContent).toContain('Card data comes from the simulator.')
   })
 
   it('lists what needs attention with its sentence, and retries it', async () => {

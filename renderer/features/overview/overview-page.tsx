@@ -3,6 +3,7 @@ import { Button } from '@fluentui/react-components'
 import { useTranslation } from 'react-i18next'
 import { ImportIcon, TestIcon } from '../../components/icons.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
+import { SimulatedBanner } from '../../components/simulated-banner.tsx'
 import { useConsole } from '../../console-store.ts'
 import { formatClock } from '../../lib/format.ts'
 import { modelState } from '../../lib/model-state.ts'
@@ -26,6 +27,7 @@ export default function OverviewPage() {
 function Overview() {
   const { t } = useTranslation('overview')
   const lostAt = useConsole((state) => state.lostAt)
+  const isSimulated = useConsole((state) => state.samples[state.samples.length - 1]?.npus?.some((npu) => npu.isSimulated) === true)
   const testable = useConsole((state) => state.models?.find((model) => ['ready', 'degraded'].includes(modelState(model)))?.name)
   return (
     <div className="npu-page">
@@ -33,6 +35,7 @@ function Overview() {
         <Button icon={<ImportIcon />} onClick={chooseModelFile} title="Ctrl+O">{t('import')}</Button>
         <Button appearance="primary" icon={<TestIcon />} disabledFocusable={testable === undefined} title={testable === undefined ? t('testNothing') : testable} onClick={() => { if (testable !== undefined) navigate('models', testable, 'test') }}>{t('test')}</Button>
       </PageHeader>
+      {isSimulated && <SimulatedBanner />}
       <div className="npu-overview">
         <div className="npu-overview-side"><EngineCard /><AttentionCard /><EventsCard /></div>
         <div className="npu-overview-main"><KeyFigures /><ServingCard /><NpuCard /></div>
