@@ -107,7 +107,7 @@ describe('native addon', () => {
   it('says what to do where it is missing or broken', () => {
     expect(loadNativeAddon('/nowhere/addon.node')).toEqual({
       ok: false,
-      reason: 'The native addon is not built (/nowhere/addon.node is not there): install g++ and cmake, then run: npm run build',
+      reason: 'The native addon is not built (/nowhere/addon.node is not there): install g++, cmake and make, then run: npm run build',
     })
     const broken = loadNativeAddon(import.meta.filename)
     expect(broken.ok ? '' : broken.reason).toContain('Build it again on this machine: npm run build')

@@ -77,7 +77,7 @@ export function nativeAddon(): NativeAddonResult {
 /** Loads the addon from a path; does not remember it. */
 export function loadNativeAddon(path: string): NativeAddonResult {
   if (!existsSync(path)) {
-    return { ok: false, reason: `The native addon is not built (${path} is not there): install g++ and cmake, then run: npm run build` }
+    return { ok: false, reason: `The native addon is not built (${path} is not there): install g++, cmake and make, then run: npm run build` }
   }
   try {
     return { ok: true, addon: createRequire(import.meta.url)(path) as NativeAddon }

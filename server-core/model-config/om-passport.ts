@@ -75,7 +75,7 @@ export function omReader(options: OmReaderOptions = {}): OmReader {
 }
 
 function failure(path: string, error: ExecFileException, said: string, timeout: number): ServerError {
-  if (error.code === 'ENOENT') return new ServerError('UNSUPPORTED', `'${path}' cannot be described: the native parts are not built. Install g++ and cmake, then run: npm run build`, { cause: error })
+  if (error.code === 'ENOENT') return new ServerError('UNSUPPORTED', `'${path}' cannot be described: the native parts are not built. Install g++, cmake and make, then run: npm run build`, { cause: error })
   if (error.code === NO_CANN) {
     return new ServerError('UNSUPPORTED', `'${path}' is compiled for an Ascend chip, and only CANN can say which tensors it has: ${said}. A file of the simulated atc is read with --npu=simulated.`, { cause: error })
   }

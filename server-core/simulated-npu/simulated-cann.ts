@@ -30,7 +30,7 @@ export async function readSimulatedCann(directory: string = SIMULATED_CANN_DIREC
   const libraryDirectory = join(directory, 'lib64')
   const profilesPath = join(directory, 'profiles.json')
   if (!existsSync(profilesPath) || !existsSync(join(libraryDirectory, 'libdcmi.so'))) {
-    throw new ServerError('UNAVAILABLE', `The simulated CANN is not there (${directory}): install g++ and cmake, then run: npm run build`)
+    throw new ServerError('UNAVAILABLE', `The simulated CANN is not there (${directory}): install g++, cmake and make, then run: npm run build`)
   }
   try {
     const { profiles } = JSON.parse(await readFile(profilesPath, 'utf8')) as { readonly profiles: Readonly<Record<string, ProfileEntry>> }

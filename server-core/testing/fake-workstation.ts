@@ -27,6 +27,11 @@ export class FakeWorkstation implements Disposable {
     return this.write('/usr/bin/python3', `#!/bin/sh\ncat <<'END'\n${JSON.stringify({ version, packages })}\nEND\n`, 0o755)
   }
 
+  buildTools(): this {
+    for (const tool of ['g++', 'cmake', 'make']) this.write(`/usr/bin/${tool}`, '#!/bin/sh\n', 0o755)
+    return this
+  }
+
   /** Two A2 cards, everything installed and in order. */
   complete(): this {
     for (const node of ['davinci0', 'davinci1', 'davinci_manager', 'devmm_svm', 'hisi_hdc']) this.write(`/dev/${node}`, '')
@@ -43,7 +48,7 @@ export class FakeWorkstation implements Disposable {
       'export LD_LIBRARY_PATH=${ASCEND_HOME_PATH}/lib64:${ASCEND_HOME_PATH}/lib64/plugin/opskernel:$LD_LIBRARY_PATH', 'echo noise that belongs nowhere', '',
     ].join('\n'))
     this.python('3.11.6', Object.fromEntries(['numpy', 'decorator', 'sympy', 'cffi', 'pyyaml', 'absl-py', 'requests', 'protobuf', 'scipy', 'attrs', 'psutil', 'cython', 'pathlib2'].map((name) => [name, '1.26.4'])))
-    this.write('/usr/bin/g++', '#!/bin/sh\n', 0o755)
+    this.buildTools()
     const npuSmi = createFakeNpuSmi(join(this.root, 'usr/local/bin'))
     npuSmi.set('info', npuSmiOutput('info-910b').replace('Alarm', 'OK   '))
     npuSmi.set('ids', '\tNPU ID   Chip ID   Chip Logic ID   Chip Name\n\t0        0         0               Ascend 910B3\n\t5        0         1               Ascend 910B3\n')

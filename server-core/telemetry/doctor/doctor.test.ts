@@ -27,7 +27,7 @@ describe('runDoctor', () => {
   })
 
   it('says in one calm sentence that there is no NPU, and asks for nothing of CANN', async () => {
-    using station = new FakeWorkstation().python('3.12.1', { numpy: '2.1.0' }).write('/usr/bin/g++', '', 0o755)
+    using station = new FakeWorkstation().python('3.12.1', { numpy: '2.1.0' }).buildTools()
     const report = await runDoctor(station.machine({ environment: ENVIRONMENT }))
     expect(report).toMatchObject({ hasNpu: false, summary: { en: 'There is no NPU in this machine: models run on the CPU, and loading, testing, load runs and monitoring work as ever.' } })
     expect(verdicts(report)).toEqual({ npu: 'ok', python: 'ok', 'shared-memory': 'ok', compiler: 'ok', onnxruntime: 'ok' })
@@ -90,6 +90,17 @@ describe('runDoctor', () => {
     expect(found(await runDoctor(station.machine({ environment: ENVIRONMENT })), 'environment').detail['zh-CN']).toBe('/usr/local/Ascend/cann/set_env.sh：退出码 3')
     station.remove('/usr/local/Ascend/cann/set_env.sh')
     expect(found(await runDoctor(station.machine({ environment: ENVIRONMENT })), 'environment').title.en).toBe('CANN environment is not set, and set_env.sh is missing')
+  })
+
+  it('says so where ASCEND_HOME_PATH leads nowhere, with the CANN that is there', async () => {
+    using station = new FakeWorkstation().complete()
+    const environment = { ...station.machine().environment, ASCEND_HOME_PATH: '/opt/gone' }
+    expect(found(await runDoctor(station.machine({ environment })), 'environment')).toMatchObject({
+      verdict: 'problem', title: { en: 'ASCEND_HOME_PATH leads nowhere' }, detail: { en: 'ASCEND_HOME_PATH=/opt/gone, and /opt/gone/lib64 is not there. CANN was found in /usr/local/Ascend/cann.' },
+      fix: { command: 'npu-console serve --cann-set-env=/usr/local/Ascend/cann/set_env.sh', restart: { cannSetEnv: '/usr/local/Ascend/cann/set_env.sh' } },
+    })
+    station.remove('/usr/local/Ascend/cann/set_env.sh')
+    expect(found(await runDoctor(station.machine({ environment })), 'environment').fix?.command).toBe('export ASCEND_HOME_PATH=/usr/local/Ascend/cann')
   })
 
   it('warns of the stub libraries, which answer every call with 100039', async () => {
@@ -156,8 +167,10 @@ describe('runDoctor', () => {
 
   it('speaks the package manager of the distribution', async () => {
     using station = new FakeWorkstation().complete().remove('/usr/bin/g++')
-    expect(found(await runDoctor(station.machine()), 'compiler').fix?.command).toBe('sudo dnf install -y gcc-c++ cmake')
+    expect(found(await runDoctor(station.machine()), 'compiler').fix?.command).toBe('sudo dnf install -y gcc-c++')
     station.write('/etc/os-release', 'ID=ubuntu\nID_LIKE=debian\n')
-    expect(found(await runDoctor(station.machine()), 'compiler').fix?.command).toBe('sudo apt-get install -y g++ cmake')
+    expect(found(await runDoctor(station.machine()), 'compiler').fix?.command).toBe('sudo apt-get install -y g++')
+    station.remove('/usr/bin/cmake').remove('/usr/bin/make')
+    expect(found(await runDoctor(station.machine()), 'compiler')).toMatchObject({ title: { en: 'Build tools are missing: a C++ compiler, cmake, make' }, fix: { command: 'sudo apt-get install -y g++ cmake make' } })
   })
 })

@@ -42,7 +42,7 @@ async function checkSimulatedDriver(machine: Machine, simulatedCann: string): Pr
   return check('driver', 'problem', text('The simulated driver is not there', '缺少模拟驱动'), text(`${library} is not there.`, `找不到 ${library}。`), rebuild())
 }
 
-function rebuild() { return fix('Build the native parts again (needs g++ and cmake).', '重新构建原生部件（需要 g++ 和 cmake）。', 'npm run build') }
+function rebuild() { return fix('Build the native parts again (needs g++, cmake and make).', '重新构建原生部件（需要 g++、cmake 和 make）。', 'npm run build') }
 
 /** Files of the product that are built from C++, by what is missing without them. */
 const NATIVE_PARTS = [

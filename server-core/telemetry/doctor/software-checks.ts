@@ -1,4 +1,5 @@
 /** CANN and its environment, Python, shared memory, compiler, ONNX Runtime. */
+import { join } from 'node:path'
 import type { LocalizedText } from '../../contract/config-language.ts'
 import type { DoctorCheck } from '../../contract/devices.ts'
 import { readVisibleDevices } from '../visible-devices.ts'
@@ -29,8 +30,15 @@ export async function checkEnvironment(machine: Machine, cann: CannInstallation)
       `LD_LIBRARY_PATH holds ${stubs}: CANN's set_env.sh adds it where it finds no driver, and every call then fails with 100039.`, `LD_LIBRARY_PATH 中有 ${stubs}：set_env.sh 找不到驱动时会加上它，之后所有调用都返回 100039。`,
     ), fix('Install the driver, then open a new shell and source set_env.sh again.', '先安装驱动，再新开终端重新 source set_env.sh。', cann.setEnvPath === null ? null : `source ${cann.setEnvPath}`))
   }
-  const missing = ['ASCEND_HOME_PATH', 'ASCEND_OPP_PATH'].filter((name) => (environment[name] ?? '') === '')
   const home = environment['ASCEND_HOME_PATH'] ?? ''
+  if (home !== '' && !await machine.exists(join(home, 'lib64'))) {
+    return check('environment', 'problem', text('ASCEND_HOME_PATH leads nowhere', 'ASCEND_HOME_PATH 指向的位置没有 CANN'), text(
+      `ASCEND_HOME_PATH=${home}, and ${join(home, 'lib64')} is not there. CANN was found in ${cann.home}.`, `ASCEND_HOME_PATH=${home}，而 ${join(home, 'lib64')} 不存在。在 ${cann.home} 找到了 CANN。`,
+    ), cann.setEnvPath === null
+      ? fix('Set it to the place where CANN is.', '将其设为 CANN 所在的位置。', `export ASCEND_HOME_PATH=${cann.home}`)
+      : fix('Let the engine start with the set_env.sh of the CANN that is there.', '让引擎带着现有 CANN 的 set_env.sh 启动。', `npu-console serve --cann-set-env=${cann.setEnvPath}`, { cannSetEnv: cann.setEnvPath }))
+  }
+  const missing = ['ASCEND_HOME_PATH', 'ASCEND_OPP_PATH'].filter((name) => (environment[name] ?? '') === '')
   if (missing.length === 0 && libraries.some((path) => path.startsWith(home) && /\/lib64\/?$/.test(path))) {
     return check('environment', 'ok', text('CANN environment is set', 'CANN 环境变量已设置'), text(`ASCEND_HOME_PATH=${home}`, `ASCEND_HOME_PATH=${home}`))
   }
@@ -146,11 +154,25 @@ export async function checkSharedMemory(machine: Machine): Promise<DoctorCheck> 
   return check('shared-memory', verdict, text(`Shared memory ${size}: too little`, `共享内存 ${size}，不够用`), text('The Python backend wants at least 1 GB; a container has 64 MB unless told otherwise.', 'Python 后端至少需要 1 GB；容器默认只有 64 MB。'), larger)
 }
 
+/** What scripts/build.mjs needs for the native parts, each with the packages that bring it: Debian's name, then openEuler's and Fedora's. */
+const BUILD_TOOLS = [
+  { programs: ['c++', 'g++', 'clang++'], names: text('a C++ compiler', 'C++ 编译器'), debian: 'g++', redHat: 'gcc-c++' },
+  { programs: ['cmake'], names: text('cmake', 'cmake'), debian: 'cmake', redHat: 'cmake' },
+  { programs: ['make'], names: text('make', 'make'), debian: 'make', redHat: 'make' },
+] as const
+
 export async function checkCompiler(machine: Machine): Promise<DoctorCheck> {
-  const path = await machine.findProgram('c++', 'g++', 'clang++')
-  if (path !== null) return check('compiler', 'ok', text('C++ compiler', 'C++ 编译器'), text(path, path))
-  return check('compiler', 'warning', text('No C++ compiler', '没有 C++ 编译器'), text('Only building the Ascend backends against this CANN needs one; serving does not.', '只有针对本机 CANN 编译昇腾后端时才需要；推理服务不需要。'),
-    fix('Install one.', '安装一个。', await installCommand(machine, 'g++ cmake', 'gcc-c++ cmake')))
+  const found = await Promise.all(BUILD_TOOLS.map(({ programs }) => machine.findProgram(...programs)))
+  const missing = BUILD_TOOLS.filter((_tool, index) => found[index] === null)
+  if (missing.length === 0) {
+    const paths = list(found.filter((path) => path !== null))
+    return check('compiler', 'ok', text('Build tools', '构建工具'), paths)
+  }
+  const names = text(list(missing.map(({ names }) => names.en)).en, list(missing.map(({ names }) => names['zh-CN']))['zh-CN'])
+  const packages = (key: 'debian' | 'redHat') => missing.map((tool) => tool[key]).join(' ')
+  return check('compiler', 'warning', text(`Build tools are missing: ${names.en}`, `缺少构建工具：${names['zh-CN']}`), text(
+    'Building the native parts from source, and the Ascend backends against this CANN, needs them; serving does not.', '从源码构建原生部件、针对本机 CANN 编译昇腾后端时才需要；推理服务不需要。',
+  ), fix('Install what is missing.', '安装缺少的部分。', await installCommand(machine, packages('debian'), packages('redHat'))))
 }
 
 export function checkOnnxRuntime({ options }: Machine): DoctorCheck {
