@@ -204,7 +204,7 @@ function dcmiFinder(simulated: SimulatedNpu | null, log: Logger): () => Promise<
 }
 
 function withSimulatedCann(backendConfig: ServerOptions['backendConfig'], { cann }: SimulatedNpu): ServerOptions['backendConfig'] {
-  return { ...backendConfig, ...Object.fromEntries(NPU_BACKENDS.map((backend) => [backend, { ...backendConfig[backend], [CANN_LIBRARIES]: cann.libraryDirectory }])) }
+  return { ...backendConfig, ...Object.fromEntries([...NPU_BACKENDS, 'python'].map((backend) => [backend, { ...backendConfig[backend], [CANN_LIBRARIES]: cann.libraryDirectory }])) }
 }
 
 function statusReader(options: ServerOptions, server: InferenceServer, addresses: ListeningAddresses, devices: Devices, fixed: Pick<ServerStatus, 'cannVersion' | 'canRestart'>): () => ServerStatus {

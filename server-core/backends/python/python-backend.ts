@@ -5,9 +5,10 @@ import type { InferenceServer } from '../../inference-server.ts'
 import { modelConfigToJson, printModelConfigJson, readModelConfigJson } from '../../model-config/json-config.ts'
 import { ServerError } from '../../server-error.ts'
 import type { Backend, BackendInstanceContext, BackendModelContext } from '../backend.ts'
+import { findPythonEnvironment, type PythonEnvironment } from './python-environment.ts'
 import { PythonInstance } from './python-instance.ts'
 import { PythonMetrics } from './python-metrics.ts'
-import { interpreterOf, readPythonSettings, refuseUnsupportedParameters } from './python-settings.ts'
+import { readPythonSettings, refuseWrongParameters } from './python-settings.ts'
 import { notHealthy, StubConnection } from './stub-connection.ts'
 
 const KIND_NAMES = { KIND_CPU: 'CPU', KIND_GPU: 'GPU', KIND_MODEL: 'MODEL' } as const
@@ -30,17 +31,17 @@ export function createPythonBackend(): Backend {
     metricsText: () => metrics.text(),
     async initializeModel(context) {
       const settings = readPythonSettings(context.backendConfig)
-      refuseUnsupportedParameters(context.config)
-      const interpreter = interpreterOf(context.config, settings)
+      refuseWrongParameters(context.config)
+      const environment = await findPythonEnvironment(context.config, context.modelDirectory, settings)
       const filename = await requireModelFile(context)
       const place = { model_directory: context.modelDirectory, version_directory: context.versionDirectory, filename }
-      const completed = context.autoComplete ? await complete(context, { ...place, interpreter }) : context.config
+      const completed = context.autoComplete ? await complete(context, { ...place, environment }) : context.config
       return {
         config: completed,
         answersLater: true,
         asksReadiness: true,
         initializeInstance: (instance) => PythonInstance.create({
-          config: completed, settings, interpreter, server, metrics, log: context.log,
+          config: completed, settings, environment, server, metrics, log: context.log,
           logFields: { model: context.modelName, version: String(context.modelVersion), instance: instance.name },
           start: {
             op: 'initialize', name: instance.name, ...place, config: {},
@@ -84,14 +85,14 @@ async function requireModelFile({ config, modelName, versionDirectory }: Backend
  * Asks `auto_complete_config` of the model, in a process that lives no longer.
  * @throws ServerError INTERNAL with Python's text
  */
-async function complete(context: BackendModelContext, place: { model_directory: string; version_directory: string; filename: string; interpreter: string }): Promise<ModelConfig> {
+async function complete(context: BackendModelContext, place: { model_directory: string; version_directory: string; filename: string; environment: PythonEnvironment }): Promise<ModelConfig> {
   const { config, modelName, log } = context
-  const { interpreter, ...directories } = place
+  const { environment, ...directories } = place
   const { promise, resolve, reject } = Promise.withResolvers<Readonly<Record<string, unknown>> | null>()
   // It may be told before anybody waits.
   promise.catch(() => {})
   const connection = new StubConnection({
-    settings: readPythonSettings(context.backendConfig), interpreter, log, logFields: { model: modelName, version: String(context.modelVersion) },
+    settings: readPythonSettings(context.backendConfig), environment, log, logFields: { model: modelName, version: String(context.modelVersion) },
     start: { op: 'auto_complete', name: modelName, ...directories, is_decoupled: false, args: {}, config: modelConfigToJson(config) },
     onMessage: (message) => {
       if (message.op === 'completed') resolve(message.config)

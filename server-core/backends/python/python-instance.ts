@@ -6,6 +6,7 @@ import type { Logger } from '../../logger.ts'
 import { ServerError, toServerError } from '../../server-error.ts'
 import type { BackendModelInstance, BackendRequest, ExecutionTimes } from '../backend.ts'
 import { clientShapeOf } from '../client-shape.ts'
+import type { PythonEnvironment } from './python-environment.ts'
 import type { PythonMetrics } from './python-metrics.ts'
 import type { PythonSettings } from './python-settings.ts'
 import { StubCalls } from './stub-calls.ts'
@@ -18,7 +19,7 @@ import { correlationOf, errorOf, parametersJson, parametersOf, sequenceFlags } f
 export interface PythonInstanceOptions {
   readonly config: ModelConfig
   readonly settings: PythonSettings
-  readonly interpreter: string
+  readonly environment: PythonEnvironment
   readonly start: Omit<StubStart, 'memory_size' | 'memory_growth'>
   readonly server: () => InferenceServer
   readonly metrics: PythonMetrics
@@ -124,12 +125,12 @@ export class PythonInstance implements BackendModelInstance {
   get isResponding(): boolean { return this.#health.isResponding }
 
   async #start(): Promise<void> {
-    const { settings, interpreter, start, log, logFields } = this.#options
+    const { settings, environment, start, log, logFields } = this.#options
     const initialized = new Promise<void>((resolve, reject) => { this.#initialized = { resolve, reject } })
     // The connection may fail first.
     initialized.catch(() => {})
     this.#connection = new StubConnection({
-      settings, interpreter, start, log, logFields,
+      settings, environment, start, log, logFields,
       onMessage: (message) => { this.#take(message) },
       onExit: (end) => { this.#exited(end) },
     })

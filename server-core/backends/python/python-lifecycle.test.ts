@@ -165,7 +165,7 @@ describe('a load', () => {
       /Unavailable: Failed to increase the shared memory pool by 1125899906842624 bytes to 1125899906842624: \/dev\/shm has \d+ bytes left\. Give \/dev\/shm more memory/)
     expect((await failure('', { backendConfig: { 'shm-default-byte-size': '4096' } }))).toContain("shm-default-byte-size can't be smaller than 4 MiBs")
     expect((await failure('', { backendConfig: { 'stub-timeout-seconds': 'soon' } }))).toContain("stub-timeout-seconds must be a whole number of seconds from 1 on, got 'soon'")
-    expect((await failure('', { config: `${PYTHON_CONFIG} parameters { key: "EXECUTION_ENV_PATH" value { string_value: "/x" } }` }))).toContain('EXECUTION_ENV_PATH')
+    expect((await failure('', { config: `${PYTHON_CONFIG} parameters { key: "EXECUTION_ENV_PATH" value { string_value: "/nowhere/env" } }` }))).toContain('Internal: Failed to get the canonical path for /nowhere/env.')
   })
 
   it('takes the config that the model completes, unless that is off', async () => {

@@ -1,4 +1,5 @@
 import type { ModelConfig } from '../../contract/model-config.ts'
+import { CANN_LIBRARIES } from '../../options.ts'
 import { ServerError } from '../../server-error.ts'
 import { DEFAULT_REGION_PREFIX } from './shared-region.ts'
 
@@ -12,6 +13,8 @@ export interface PythonSettings {
   readonly stubTimeoutSeconds: number
   /** Path or name. */
   readonly interpreter: string
+  /** Where CANN's libraries lie, for models that use them through our own packages; '' : where the loader looks. */
+  readonly cannLibraryDirectory: string
 }
 
 const MEBIBYTE = 1024 * 1024
@@ -45,22 +48,12 @@ export function readPythonSettings(backendConfig: Readonly<Record<string, string
     regionPrefix,
     stubTimeoutSeconds: Number(timeout),
     interpreter: backendConfig['interpreter'] ?? 'python3',
+    cannLibraryDirectory: backendConfig[CANN_LIBRARIES] ?? '',
   }
 }
 
-/** The interpreter of a model: that of its config, else of the server. */
-export function interpreterOf(config: ModelConfig, settings: PythonSettings): string {
-  const chosen = config.parameters[INTERPRETER_PARAMETER]?.string_value ?? ''
-  return chosen === '' ? settings.interpreter : chosen
-}
-
-/** @throws ServerError INVALID_ARG for what Triton knows and this server cannot do yet */
-export function refuseUnsupportedParameters(config: ModelConfig): void {
-  const environment = config.parameters['EXECUTION_ENV_PATH']?.string_value ?? ''
-  if (environment !== '') {
-    throw new ServerError('INVALID_ARG', `model '${config.name}' has the parameter EXECUTION_ENV_PATH, and this server cannot unpack environments yet. `
-      + `Unpack it and name its bin/python in the parameter ${INTERPRETER_PARAMETER}`)
-  }
+/** @throws ServerError INVALID_ARG */
+export function refuseWrongParameters(config: ModelConfig): void {
   const force = config.parameters['FORCE_CPU_ONLY_INPUT_TENSORS']?.string_value ?? 'yes'
   if (force !== 'yes' && force !== 'no') throw new ServerError('INVALID_ARG', `Incorrect value for FORCE_CPU_ONLY_INPUT_TENSORS: ${force}'`)
 }

@@ -2,6 +2,7 @@ import { closeSync } from 'node:fs'
 import type { Tensor } from '../../contract/inference.ts'
 import type { Logger } from '../../logger.ts'
 import { ServerError } from '../../server-error.ts'
+import type { PythonEnvironment } from './python-environment.ts'
 import type { PythonSettings } from './python-settings.ts'
 import { openUnnamedFile, readRegion, SharedRegion } from './shared-region.ts'
 import type { CallMemory } from './stub-calls.ts'
@@ -10,7 +11,7 @@ import { StubProcess, type StubEnd } from './stub-process.ts'
 
 export interface StubConnectionOptions {
   readonly settings: PythonSettings
-  readonly interpreter: string
+  readonly environment: PythonEnvironment
   readonly start: Omit<StubStart, 'memory_size' | 'memory_growth'>
   readonly log: Logger
   readonly logFields: Readonly<Record<string, string>>
@@ -59,11 +60,11 @@ export class StubConnection implements CallMemory {
   }
 
   async #start(): Promise<void> {
-    const { settings, interpreter, start, log, logFields, onMessage, onExit } = this.#options
+    const { settings, environment, start, log, logFields, onMessage, onExit } = this.#options
     const { promise: started, resolve, reject } = Promise.withResolvers<void>()
     let hasStarted = false
     const stub = await StubProcess.start({
-      interpreter, serverMemory: this.#serverRegion.descriptor, ownMemory: this.#stubMemory, log, logFields,
+      ...environment, serverMemory: this.#serverRegion.descriptor, ownMemory: this.#stubMemory, log, logFields,
       onMessage: (message) => {
         for (const offset of message.free ?? []) this.#serverRegion.release(offset)
         if (message.op === 'started') {
@@ -84,7 +85,7 @@ export class StubConnection implements CallMemory {
     this.#process = stub
     stub.send({ ...start, memory_size: settings.regionByteSize, memory_growth: settings.regionGrowthByteSize })
     const timer = setTimeout(() => {
-      reject(new ServerError('INTERNAL', `Stub process '${start.name}' is not healthy. It did not start within ${settings.stubTimeoutSeconds} seconds. Is ${interpreter} a Python interpreter? `
+      reject(new ServerError('INTERNAL', `Stub process '${start.name}' is not healthy. It did not start within ${settings.stubTimeoutSeconds} seconds. Is ${environment.interpreter} a Python interpreter? `
         + 'A slow machine may need more with --backend-config=python,stub-timeout-seconds=N'))
     }, settings.stubTimeoutSeconds * 1000)
     try {

@@ -3,6 +3,7 @@ import type { Duplex, Readable } from 'node:stream'
 import type { Logger } from '../../logger.ts'
 import { STUB_DIRECTORY } from '../../installed-paths.ts'
 import { ServerError } from '../../server-error.ts'
+import type { PythonEnvironment } from './python-environment.ts'
 import { processWatcher } from './process-watcher.ts'
 import { LineReader } from './stub-log.ts'
 import type { FromStub, ToStub } from './stub-messages.ts'
@@ -10,8 +11,7 @@ import type { FromStub, ToStub } from './stub-messages.ts'
 /** How long what a stub wrote before its end is still read: a process that it left may hold the pipes open. */
 const DRAIN_MILLISECONDS = 500
 
-export interface StubProcessOptions {
-  readonly interpreter: string
+export interface StubProcessOptions extends PythonEnvironment {
   /** File descriptors of the server's region and the stub's own, which the stub inherits. */
   readonly serverMemory: number
   readonly ownMemory: number
@@ -46,7 +46,7 @@ export class StubProcess {
   /** @throws ServerError UNAVAILABLE where the interpreter cannot be started */
   static async start(options: StubProcessOptions): Promise<StubProcess> {
     const child = spawn(options.interpreter, ['-B', '-u', `${STUB_DIRECTORY}/triton_python_backend_stub.py`], {
-      detached: true, stdio: ['ignore', 'pipe', 'pipe', 'pipe', options.serverMemory, options.ownMemory],
+      detached: true, env: options.variables, stdio: ['ignore', 'pipe', 'pipe', 'pipe', options.serverMemory, options.ownMemory],
     })
     await new Promise<void>((resolve, reject) => {
       child.once('spawn', () => { resolve() })
