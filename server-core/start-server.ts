@@ -106,7 +106,7 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
     log.info(`Started ${service} at ${printAddress(frontend)}`)
     server.announceStatus()
   }
-  const services: FrontendServices = { logs, sharedMemory: new SharedMemoryRegions({ isAllowed: options.allowClientSharedMemory }), tracer: new Tracer(options.traceConfig, logs.logger('tracer')) }
+  const services: FrontendServices = { logs, sharedMemory: new SharedMemoryRegions({ isAllowed: options.allowClientSharedMemory, pythonPrefix: options.backendConfig['python']?.['shm-region-prefix-name'] }), tracer: new Tracer(options.traceConfig, logs.logger('tracer')) }
   const common = (part: 'http' | 'grpc' | 'metrics'): FrontendOptions => {
     const address = options[`${part}Address`]
     return {

@@ -59,6 +59,14 @@ describe('registering', () => {
     expect(regions.status('system', '')).toEqual([])
   })
 
+  it('reserves the prefix that Python models were given as well', () => {
+    regions = new SharedMemoryRegions({ isAllowed: true, directory, pythonPrefix: 'mine_' })
+    object('mine_1')
+    for (const key of ['/mine_1', 'triton_python_backend_shm_region_1']) {
+      expect(refusal(() => { register('r', key) })).toMatch(/^INVALID_ARG cannot register shared memory region 'r' with key .* as the key contains the reserved prefix '(mine_|triton_python_backend_shm_region_)'$/)
+    }
+  })
+
   it('takes nothing unless it is allowed', () => {
     regions = new SharedMemoryRegions({ isAllowed: false, directory })
     object('a')

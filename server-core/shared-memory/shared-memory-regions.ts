@@ -43,14 +43,24 @@ const PAGE_BYTES = 4096n
 /** Node reads and writes less than 2 GiB a call. */
 const CALL_BYTES = 2 ** 30
 
+export interface SharedMemoryOptions {
+  /** Clients may register regions. */
+  readonly isAllowed: boolean
+  /** How the names of the regions of Python models begin: no client may have them. Default: Triton's, which is reserved in any case. */
+  readonly pythonPrefix?: string | undefined
+  /** Where objects lie. Default: /dev/shm. */
+  readonly directory?: string
+}
+
 export class SharedMemoryRegions {
   readonly #isAllowed: boolean
   readonly #directory: string
+  readonly #reservedPrefixes: readonly string[]
   readonly #regions = new Map<string, Region>()
 
-  /** @param options.directory where objects lie, for tests */
-  constructor({ isAllowed, directory = '/dev/shm' }: { readonly isAllowed: boolean; readonly directory?: string }) {
+  constructor({ isAllowed, pythonPrefix = RESERVED_PREFIX, directory = '/dev/shm' }: SharedMemoryOptions) {
     this.#isAllowed = isAllowed
+    this.#reservedPrefixes = [...new Set([RESERVED_PREFIX, pythonPrefix])]
     this.#directory = directory
   }
 
@@ -134,8 +144,9 @@ export class SharedMemoryRegions {
   #open(region: string, key: string): number {
     const name = key.replace(/^\/+/, '')
     if (name === '') throw new ServerError('INVALID_ARG', `cannot register shared memory region '${region}' - invalid shm key '${key}'`)
-    if (name.startsWith(RESERVED_PREFIX)) {
-      throw new ServerError('INVALID_ARG', `cannot register shared memory region '${region}' with key '${key}' as the key contains the reserved prefix '${RESERVED_PREFIX}'`)
+    const reserved = this.#reservedPrefixes.find((prefix) => name.startsWith(prefix))
+    if (reserved !== undefined) {
+      throw new ServerError('INVALID_ARG', `cannot register shared memory region '${region}' with key '${key}' as the key contains the reserved prefix '${reserved}'`)
     }
     const refuse = (cause?: unknown) => new ServerError('INTERNAL', `Unable to open shared memory region: '${key}'`, { cause })
     if (name.includes('/') || name === '.' || name === '..') throw refuse()
