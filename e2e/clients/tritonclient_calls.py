@@ -121,7 +121,7 @@ async def ready(f, model):
     try:
         return await f.call("is_model_ready", model)
     except utils.InferenceServerException as error:
-        check(f.is_grpc and f"Request for unknown model: '{model}' has no available versions" in error.message(), error)
+        check(f.is_grpc and f"Request for unknown model: '{model}'" in error.message(), error)
         return False
 
 

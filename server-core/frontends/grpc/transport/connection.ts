@@ -28,6 +28,8 @@ export const DEFAULT_CONNECTION_OPTIONS: ConnectionOptions = {
 
 /** Longest wait for a GOAWAY to leave before the connection is cut. */
 const FAREWELL_MILLISECONDS = 1000
+/** No answer to a ping is longer, with TLS around it. */
+const PING_ANSWER_BYTES = 64
 /** Triton's library takes the largest int as "never". */
 const NEVER_MILLISECONDS = 0x7fffffff
 
@@ -38,13 +40,15 @@ export class Connection {
   readonly #pings: PingPolicy
   readonly #timers = new Set<NodeJS.Timeout>()
   #pingsWithoutData = 0
+  /** On this connection, at its last ping. */
+  #bytesSent = 0
   #isLeaving = false
 
   constructor(session: ServerHttp2Session, options: ConnectionOptions) {
     this.#session = session
     this.#options = options
     this.#pings = new PingPolicy({ minIntervalMilliseconds: options.minReceivedPingInterval, maxStrikes: options.maxPingStrikes, permitWithoutCalls: options.keepalivePermitWithoutCalls })
-    session.on('ping', () => { if (this.#pings.isTooMany(performance.now(), this.callCount > 0)) this.#refusePings() })
+    session.on('ping', () => { this.#pinged() })
     session.once('close', () => { for (const timer of this.#timers) clearTimeout(timer) })
     this.#scheduleKeepalive()
     if (options.maxAge > 0) this.#after(options.maxAge * (0.9 + Math.random() * 0.2), () => { this.#retire() })
@@ -53,6 +57,14 @@ export class Connection {
   dataSent(): void {
     this.#pings.dataSent()
     this.#pingsWithoutData = 0
+  }
+
+  #pinged(): void {
+    // A large answer is handed over at once and goes out for a long time after that.
+    const bytesSent = this.#session.socket.bytesWritten
+    if (bytesSent - this.#bytesSent > PING_ANSWER_BYTES) this.dataSent()
+    this.#bytesSent = bytesSent
+    if (this.#pings.isTooMany(performance.now(), this.callCount > 0)) this.#refusePings()
   }
 
   /** Lets calls in progress end, takes no new ones, and closes. */
