@@ -22,6 +22,8 @@ export interface LoadParameters {
 export interface InferenceResult {
   readonly response: InferenceResponse
   readonly timing: InferenceTiming
+  /** True: nothing looks at the memory of the inputs any more, the response included. Absent: something may. */
+  readonly inputsAreFree?: boolean
 }
 
 /** What the caller of a request that may be answered several times hears. Called in the order of the answers, never after `onDone`. */

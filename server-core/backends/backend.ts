@@ -158,6 +158,8 @@ export interface BackendModel {
   readonly asksReadiness?: boolean
   /** Requests may be answered after `execute` is over, also where the model is not decoupled. The instance takes its next batch meanwhile. */
   readonly answersLater?: boolean
+  /** Instances look at the inputs of a request no more once it is answered, and no answer shares memory with them. */
+  readonly copiesInputs?: boolean
   /** Asked by the dynamic batcher. Absent or null: the model has none. */
   readonly batchStrategy?: BatchStrategy | null
   /** Memory that the backend says the model holds, instances included. */

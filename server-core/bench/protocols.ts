@@ -1,6 +1,6 @@
 /**
  * What the protocols cost: an identity model with a tensor of 64 B and of 600 KB over HTTP with binary data, HTTP with JSON, and gRPC, beside a FastAPI
- * service that takes the same HTTP requests and copies the tensor (`fastapi_identity.py`), in turns in one run. What counts is processor time of the
+ * service that takes the same HTTP requests and copies the tensor (`fastapi_identity.py`) and a service made with grpc-js as it comes, in turns in one run. What counts is processor time of the
  * server, which a busy machine changes least. By itself: `npm run bench -- --only=protocols`, or `node server-core/bench/protocols.ts --rounds=3
  * --seconds=2 [--concurrency=8] [--without=fastapi] [--cpu-prof=<directory>]`.
  */
@@ -32,7 +32,8 @@ export interface ProtocolBenchOptions {
 const SIZES = [{ name: '64 B', model: 'small', elements: 16 }, { name: '600 KB', model: 'large', elements: 150_528 }] as const
 const CONCURRENCIES = [1, 8, 32]
 /** Throughput per processor second of the server over FastAPI's. */
-const GOALS = { binary: 1, largeJson: 3 }
+const GOALS = { binary: 1, largeJson: 3, largeGrpc: 1.5 }
+const GRPC_JS = fileURLToPath(new URL('grpc-js-echo.ts', import.meta.url))
 const FASTAPI = fileURLToPath(new URL('fastapi_identity.py', import.meta.url))
 /** USER_HZ of Linux, in which /proc counts processor time. */
 const TICKS_PER_SECOND = 100
@@ -59,9 +60,10 @@ export async function protocolFigures({ rounds, seconds, concurrencies = CONCURR
   const profile = profileDirectory === undefined ? {} : { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${profileDirectory}` }
   const server = await startServerProcess([`--model-repository=${repository.path}`], { built: true, env: profile })
   const fastApi = withFastApi ? await startFastApi() : 'left out'
+  const grpcJs = await startGrpcJs()
   const rows: Row[] = []
   try {
-    const cases = SIZES.flatMap((size) => casesOf(size, server, typeof fastApi === 'string' ? undefined : fastApi)).filter(({ name, size }) => `${name} ${size}`.includes(match))
+    const cases = SIZES.flatMap((size) => casesOf(size, server, grpcJs, typeof fastApi === 'string' ? undefined : fastApi)).filter(({ name, size }) => `${name} ${size}`.includes(match))
     for (let round = 0; round < rounds; round++) {
       for (const { name, size, processId, run } of cases) {
         for (const concurrency of concurrencies) {
@@ -75,6 +77,7 @@ export async function protocolFigures({ rounds, seconds, concurrencies = CONCURR
     }
   } finally {
     await server.stop()
+    await grpcJs.stop()
     if (typeof fastApi !== 'string') await fastApi.stop()
   }
   return report(rows, { rounds, seconds, fastApi: typeof fastApi === 'string' ? fastApi : null })
@@ -82,7 +85,7 @@ export async function protocolFigures({ rounds, seconds, concurrencies = CONCURR
 
 type Load = Pick<Parameters<typeof load>[0], 'concurrency' | 'warmupSeconds' | 'seconds'>
 
-function casesOf({ name: size, model, elements }: typeof SIZES[number], server: { readonly processId: number; readonly httpPort: number; readonly grpcPort: number }, fastApi: FastApi | undefined) {
+function casesOf({ name: size, model, elements }: typeof SIZES[number], server: { readonly processId: number; readonly httpPort: number; readonly grpcPort: number }, grpcJs: OtherService, fastApi: OtherService | undefined) {
   const data = Float32Array.from({ length: elements }, (_none, index) => Math.sin(index))
   const tensor = { name: 'INPUT0', shape: [1, elements], datatype: 'FP32' as const, data: new Uint8Array(data.buffer) }
   const path = `/v2/models/${model}/infer`
@@ -96,6 +99,7 @@ function casesOf({ name: size, model, elements }: typeof SIZES[number], server: 
     { name: 'HTTP binary', size, processId, run: (given: Load) => load({ ...binary, ...given, port: httpPort }) },
     { name: 'HTTP JSON', size, processId, run: (given: Load) => load({ ...json, ...given, port: httpPort }) },
     { name: 'gRPC', size, processId, run: (given: Load) => grpcLoad({ path: MODEL_INFER, message, ...given, port: grpcPort }) },
+    { name: 'grpc-js', size, processId: grpcJs.processId, run: (given: Load) => grpcLoad({ path: MODEL_INFER, message, ...given, port: grpcJs.port }) },
     ...(fastApi === undefined ? [] : [
       { name: 'FastAPI binary', size, processId: fastApi.processId, run: (given: Load) => load({ ...binary, ...given, port: fastApi.port }) },
       { name: 'FastAPI JSON', size, processId: fastApi.processId, run: (given: Load) => load({ ...json, ...given, port: fastApi.port }) },
@@ -103,16 +107,30 @@ function casesOf({ name: size, model, elements }: typeof SIZES[number], server: 
   ]
 }
 
-interface FastApi {
+/** Something to compare with, in a process of its own. */
+interface OtherService {
   readonly processId: number
   readonly port: number
   stop(): Promise<void>
 }
 
 /** @returns why there is none, where a package is missing */
-async function startFastApi(): Promise<FastApi | string> {
+async function startFastApi(): Promise<OtherService | string> {
   const python = process.env['PYTHON'] ?? 'python3'
-  const child = spawn(python, [FASTAPI], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const service = await startService(python, FASTAPI)
+  if (typeof service !== 'string') return service
+  return `${python} cannot run it (${service}); on Debian: apt-get install python3-fastapi python3-uvicorn python3-uvloop python3-httptools python3-numpy, or PYTHON=<one that has them>`
+}
+
+async function startGrpcJs(): Promise<OtherService> {
+  const service = await startService(process.execPath, GRPC_JS)
+  if (typeof service === 'string') throw new Error(`the service of grpc-js did not start: ${service}`)
+  return service
+}
+
+/** Starts a program that says `PORT <n>`. @returns what it said instead */
+async function startService(command: string, file: string): Promise<OtherService | string> {
+  const child = spawn(command, [file], { stdio: ['ignore', 'pipe', 'pipe'] })
   let problem = ''
   child.stderr.on('data', (chunk: Buffer) => { problem += chunk.toString('utf8') })
   const exited = new Promise<string>((resolve) => {
@@ -121,7 +139,7 @@ async function startFastApi(): Promise<FastApi | string> {
   })
   const said = once(createInterface({ input: child.stdout }), 'line').then(([line]) => Number(/^PORT (\d+)$/.exec(String(line))?.[1]))
   const port = await Promise.race([said, exited])
-  if (typeof port === 'string') return `${python} cannot run it (${port}); on Debian: apt-get install python3-fastapi python3-uvicorn python3-uvloop python3-httptools python3-numpy, or PYTHON=<one that has them>`
+  if (typeof port === 'string') return port
   return {
     processId: child.pid ?? 0, port,
     async stop() {
@@ -145,6 +163,14 @@ function report(rows: readonly Row[], { rounds, seconds, fastApi }: { readonly r
       row.name.padEnd(15), row.size.padStart(6), String(row.concurrency).padStart(12), median(row, (s) => s.requestsPerSecond).toFixed(1).padStart(12), median(row, (s) => s.p50Milliseconds).toFixed(3).padStart(10),
       median(row, (s) => s.p99Milliseconds).toFixed(3).padStart(10), median(row, (s) => s.cpuPerThousand).toFixed(3).padStart(22), median(row, (s) => s.generatorCores).toFixed(2).padStart(14),
     ].join(' '))
+  }
+  for (const row of rows.filter(({ name }) => name === 'gRPC')) {
+    const other = rows.find((one) => one.name === 'grpc-js' && one.size === row.size && one.concurrency === row.concurrency)
+    if (other === undefined) continue
+    const throughput = median(row, (s) => s.requestsPerSecond) / median(other, (s) => s.requestsPerSecond)
+    const perProcessorSecond = median(other, (s) => s.cpuPerThousand) / median(row, (s) => s.cpuPerThousand)
+    lines.push(`gRPC ${row.size}, concurrency ${row.concurrency}: over grpc-js as it comes: requests/s ${throughput.toFixed(2)}, throughput per processor second of the server ${perProcessorSecond.toFixed(2)}`
+      + (row.size === '600 KB' ? ` (goal >= ${GOALS.largeGrpc}): ${perProcessorSecond >= GOALS.largeGrpc ? 'met' : 'NOT MET'}` : ''))
   }
   if (fastApi !== null) return [...lines, `FastAPI: ${fastApi}`]
   for (const [name, goalOf] of [['binary', () => GOALS.binary], ['JSON', (size: string) => (size === '600 KB' ? GOALS.largeJson : null)]] as const) {

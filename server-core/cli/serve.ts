@@ -8,6 +8,7 @@ import { ServerError, toServerError } from '../server-error.ts'
 import { SETTINGS_VARIABLE } from '../simulated-npu/simulated-npu.ts'
 import { startServer, type RunningServer } from '../start-server.ts'
 import { thisMachine } from '../telemetry/doctor/machine.ts'
+import { countBuffersWithHeap } from './collector-settings.ts'
 import { prepareRestart, type PreparedRestart } from './restart.ts'
 import { restartFlags } from './restart-flags.ts'
 
@@ -20,6 +21,7 @@ const SIGNAL_NUMBERS = { SIGINT: 2, SIGTERM: 15, SIGHUP: 1 } as const
  *   console asked for
  */
 export async function serve(options: ServerOptions, args: readonly string[]): Promise<number | PreparedRestart> {
+  countBuffersWithHeap()
   const logs = new LogHub({ settings: logSettings(options) })
   try {
     printLog(logs)

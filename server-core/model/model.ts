@@ -321,6 +321,12 @@ export class Model {
     }
   }
 
+  /** Are inputs free with the answer? Not where a sequence keeps states, or a batching library looks at a batch to its end. */
+  get #leavesInputs(): boolean {
+    const { backendModel, config } = this.#options
+    return backendModel.copiesInputs === true && config.sequence_batching === undefined && (backendModel.batchStrategy ?? null) === null
+  }
+
   /** Does at least one instance run? (A model whose instances are all passive counts as serving.) */
   get isServing(): boolean {
     const executing = this.#executing
@@ -570,7 +576,8 @@ export class Model {
       batchSize: executedBatchSize,
     }
     handlers.onTiming?.(timing)
-    handlers.onDone(outputs === null ? null : { response: this.#response(request, outputs, outcome.parameters), timing })
+    if (outputs === null) handlers.onDone(null)
+    else handlers.onDone({ response: this.#response(request, outputs, outcome.parameters), timing, inputsAreFree: this.#leavesInputs && request.trace === undefined })
   }
 
   #response(request: InferenceRequest, outputs: readonly Tensor[], parameters: Readonly<Record<string, ParameterValue>>): InferenceResponse {

@@ -23,6 +23,7 @@ export const identityBackend: Backend = {
     const delays = readDelays(context.config)
     return {
       config: context.config,
+      copiesInputs: true,
       async initializeInstance(instance: BackendInstanceContext): Promise<BackendModelInstance> {
         if (delays.creationSeconds > 0) await sleep(delays.creationSeconds * 1000)
         return new IdentityInstance(context.config, delays.executeMilliseconds * Math.max(delays.instanceMultiplier * instance.index, 1))

@@ -52,6 +52,7 @@ export function createOnnxRuntimeBackend(options: OnnxRuntimeBackendOptions): Ba
       const model: BackendModel = {
         config,
         followsHostPolicy: true,
+        copiesInputs: true,
         initializeInstance: ({ name, hostPolicy }) => OnnxRuntimeInstance.create(name, config, {
           modelPath, settings: boundSettings(settings, hostPolicy), logLevel: options.isVerbose() ? 'warning' : 'fatal', hostPolicy: hostPolicy ?? null,
         }),

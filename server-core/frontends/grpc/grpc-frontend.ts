@@ -146,7 +146,7 @@ class CallHandlers {
     this.#checkRestriction(method.category, call)
     const forwarded = forwardedHeaders(call.headers, method.category === 'inference' ? this.#forwardPattern : null)
     // The codec made the message that this method declares.
-    return method.run(codec.read(bytes) as never, this.#environment, { signal, forwarded })
+    return method.run(codec.read(bytes) as never, this.#environment, { signal, forwarded, inputsAreFree: () => { call.recycle(bytes) } })
   }
 
   #checkRestriction(category: ApiCategory, call: GrpcCall): void {

@@ -189,3 +189,29 @@ describe('ModelStreamInfer', () => {
     await stopped
   })
 })
+
+describe('memory of messages', () => {
+  it('is used again without mixing up tensors, in unary calls and in streams', async () => {
+    let value = 0
+    const values = () => Array.from({ length: 50_000 }, () => value)
+    const worker = async () => {
+      for (let round = 0; round < 8; round++) {
+        const mine = ++value
+        const reply = await client.call('ModelInfer', identity('id', String(mine), values()))
+        const [raw] = reply['raw_output_contents'] as Buffer[]
+        expect([reply['id'], new Set(new Int32Array(raw?.buffer.slice(raw.byteOffset, raw.byteOffset + raw.length) ?? new ArrayBuffer(0)))]).toEqual([String(mine), new Set([mine])])
+      }
+    }
+    const stream = client.stream()
+    const streamed = stream.take(30)
+    for (let index = 0; index < 30; index++) {
+      value++
+      stream.send(identity('id', String(value), values()))
+    }
+    await Promise.all([worker(), worker(), worker(), worker()])
+    for (const { infer_response: reply } of await streamed) {
+      const [raw] = reply?.['raw_output_contents'] as Buffer[]
+      expect(new Set(new Int32Array(raw?.buffer.slice(raw.byteOffset, raw.byteOffset + raw.length) ?? new ArrayBuffer(0)))).toEqual(new Set([Number(reply?.['id'])]))
+    }
+  })
+})

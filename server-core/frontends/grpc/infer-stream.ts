@@ -84,7 +84,7 @@ export class InferStream implements CallListener {
     }
     try {
       if (this.#work.isDraining) throw new ServerError('UNAVAILABLE', SHUTTING_DOWN)
-      this.#submit(wire, bytes.byteLength)
+      this.#submit(wire, bytes)
     } catch (error) {
       const { message } = this.#serverError(error)
       const place: Place = { message: writeStreamResponseMessage(message, errorResponse({ id: wire.id })) }
@@ -102,14 +102,14 @@ export class InferStream implements CallListener {
   cancelled(): void { this.#stop() }
 
   /** @throws ServerError, ProtobufError: the request was refused, and nothing of it is left */
-  #submit(wire: WireInferRequest, byteLength: number): void {
+  #submit(wire: WireInferRequest, bytes: Buffer): void {
     const { server, services } = this.#environment
     const modelVersion = versionOf(wire.model_version)
     const isDecoupled = server.isDecoupled(wire.model_name, modelVersion)
     const trace = services.tracer.sample(wire.model_name)
     trace?.timestamp('GRPC_WAITREAD_END', steadyNanoseconds())
     const sharedMemory = services.sharedMemory.use()
-    const open: OpenRequest = { byteLength, place: isDecoupled ? null : { message: null }, sharedMemory, trace, call: null }
+    const open: OpenRequest = { byteLength: bytes.byteLength, place: isDecoupled ? null : { message: null }, sharedMemory, trace, call: null }
     let inferCall: GrpcInferCall
     let classes: ReadonlyMap<string, OutputClasses>
     try {
@@ -132,7 +132,10 @@ export class InferStream implements CallListener {
         onError: (error) => { fail(error, false) },
         onDone: (end) => {
           if (end instanceof ServerError) fail(end, true)
-          else if (end !== null) answer(end.response, true)
+          else if (end !== null) {
+            if (end.inputsAreFree === true) this.#call.recycle(bytes)
+            answer(end.response, true)
+          }
           else if (!isDecoupled) fail(new ServerError('INTERNAL', `model '${wire.model_name}' gave no last response`), true)
           else if (inferCall.isEmptyFinalWanted) this.#send(open, writeStreamResponseMessage('', finalResponse(wire)))
           this.#end(open)

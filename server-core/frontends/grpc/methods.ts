@@ -22,6 +22,8 @@ export interface CallEnvironment {
 export interface CallContext {
   /** Aborted when the client cancels, goes away, or its deadline passes. */
   readonly signal: AbortSignal
+  /** Told when nothing looks at the memory of the request's tensors any more. */
+  readonly inputsAreFree: () => void
   /** Metadata that go into the request as parameters. */
   readonly forwarded: ForwardedHeaders
 }
@@ -79,7 +81,7 @@ function configMessage(config: ModelConfig): unknown {
   return JSON.parse(printModelConfigJson(config), keepDigits)
 }
 
-async function modelInfer(wire: WireInferRequest, { server, services }: CallEnvironment, { signal, forwarded }: CallContext): Promise<WireInferResponse> {
+async function modelInfer(wire: WireInferRequest, { server, services }: CallEnvironment, { signal, forwarded, inputsAreFree }: CallContext): Promise<WireInferResponse> {
   const modelVersion = versionOf(wire.model_version)
   if (server.isDecoupled(wire.model_name, modelVersion)) {
     throw new ServerError('UNSUPPORTED', "ModelInfer RPC doesn't support models with decoupled transaction policy")
@@ -92,7 +94,9 @@ async function modelInfer(wire: WireInferRequest, { server, services }: CallEnvi
     const call = readInferRequest(server, wire, modelVersion, sharedMemory)
     const classes = readOutputClasses(server, call.request, [...call.classifications.keys()])
     const request = withForwarded(call.request, forwarded)
-    const { response } = await server.infer(trace === undefined ? request : { ...request, trace }, { signal })
+    const result = await server.infer(trace === undefined ? request : { ...request, trace }, { signal })
+    if (result.inputsAreFree === true) inputsAreFree()
+    const { response } = result
     trace?.timestamp('GRPC_SEND_START', steadyNanoseconds())
     return writeInferResponse(call, classes, response)
   } finally {

@@ -1,6 +1,7 @@
 /** One call: messages of the client in, messages and one status out, over one HTTP/2 stream. */
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
 import { timerMilliseconds } from '../../frontend.ts'
+import type { BufferPool } from './buffer-pool.ts'
 import { FRAME_PREFIX_BYTES, MAX_MESSAGE_BYTES, type OutgoingMessage } from './message.ts'
 import { ACCEPTED_ENCODINGS, compress, decompress, isMessageEncoding, type MessageEncoding } from './message-compression.ts'
 import { MessageReader, MessageTooLargeError } from './message-reader.ts'
@@ -25,6 +26,7 @@ export class GrpcCall {
   bytesReceived = 0
   readonly #stream: ServerHttp2Stream
   readonly #onDataSent: () => void
+  readonly #pool: BufferPool
   readonly #reader: MessageReader
   #listener: CallListener | null = null
   #responseEncoding: MessageEncoding | null = null
@@ -36,13 +38,14 @@ export class GrpcCall {
   /** The same of messages to be sent, behind one that is being compressed. */
   #outgoing: Promise<void> | null = null
 
-  /** @param onDataSent told whenever headers or data go out, or window updates because data came in */
-  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, onDataSent: () => void) {
+  /** @param pool where messages get their memory @param onDataSent told whenever headers or data go out, or window updates because data came in */
+  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, pool: BufferPool, onDataSent: () => void) {
     this.path = headers[':path'] ?? ''
     this.headers = headers
     this.#stream = stream
     this.#onDataSent = onDataSent
-    this.#reader = new MessageReader(MAX_MESSAGE_BYTES, (bytes, isCompressed) => { this.#received(bytes, isCompressed) })
+    this.#pool = pool
+    this.#reader = new MessageReader(MAX_MESSAGE_BYTES, pool, (bytes, isCompressed) => { this.#received(bytes, isCompressed) })
   }
 
   get isOver(): boolean { return this.#isEnded || this.#isCancelled }
@@ -84,6 +87,9 @@ export class GrpcCall {
     })
     stream.once('end', () => { this.#inOrder(() => { this.#finished() }) })
   }
+
+  /** Nobody looks at this message any more: its memory may become another's. */
+  recycle(message: Buffer): void { this.#pool.giveBack(message) }
 
   /** Stops reading: the client can send only as much more as the flow control window takes. */
   pause(): void { this.#stream.pause() }

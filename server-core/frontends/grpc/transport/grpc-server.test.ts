@@ -63,7 +63,9 @@ describe('messages', () => {
   it.each([['gzip', gzipSync], ['deflate', deflateSync]] as const)('reads requests in %s', async (encoding, pack) => {
     const { body, code } = await connect(await start()).call('ModelInfer', framed(pack(inferBytes(400_000)), true), { 'grpc-encoding': encoding })
     expect(code).toBe(status.OK)
-    expect(decodedReply('ModelInfer', body.subarray(5))).toMatchObject({ id: 'x', raw_output_contents: [Buffer.alloc(400_000, 'a')] })
+    // Not compared by the test library, which looks at every byte as a property.
+    const [raw] = decodedReply('ModelInfer', body.subarray(5))['raw_output_contents'] as Buffer[]
+    expect(raw?.equals(Buffer.alloc(400_000, 'a'))).toBe(true)
   })
 
   it.each<[string, Buffer, Record<string, string>, number, RegExp]>([
@@ -94,10 +96,10 @@ describe('messages', () => {
 
   it.each([['low', 'identity, deflate, gzip', 'gzip'], ['medium', 'identity,deflate,gzip', 'deflate'], ['high', 'deflate, gzip', 'deflate'], ['high', 'gzip', 'gzip'], ['high', 'identity', undefined], ['none', 'gzip', undefined]] as const)(
     'compresses answers at level %s for a client that reads %s', async (responseCompression, accepted, encoding) => {
-      const { body, headers, code } = await connect(await start({ responseCompression })).call('ModelInfer', framed(inferBytes(400_000)), { 'grpc-accept-encoding': accepted })
+      const { body, headers, code } = await connect(await start({ responseCompression })).call('ModelInfer', framed(inferBytes(200_000)), { 'grpc-accept-encoding': accepted })
       expect([code, headers['grpc-encoding'], body[0]]).toEqual([status.OK, encoding, encoding === undefined ? 0 : 1])
       expect(body.length < 10_000).toBe(encoding !== undefined)
-      if (encoding === 'gzip') expect(decodedReply('ModelInfer', gunzipSync(body.subarray(5)))).toMatchObject({ id: 'x' })
+      if (encoding === 'gzip') expect(decodedReply('ModelInfer', gunzipSync(body.subarray(5)))).toHaveProperty('id', 'x')
     })
 
   it('leaves an answer as it is where compressing makes it no smaller', async () => {
@@ -111,7 +113,7 @@ describe('messages', () => {
     expect((await connect(frontend).call('ServerMetadata', framed(Buffer.alloc(0)), accepted)).headers['grpc-encoding']).toBeUndefined()
     const { body } = await connect(frontend).call('ModelStreamInfer', framed(inferBytes(400_000)), accepted)
     expect([body[0], body.length < 10_000]).toEqual([1, true])
-    expect(await client(frontend).call('ModelInfer', inferRequest(400_000))).toMatchObject({ id: 'x' })
+    expect((await client(frontend).call('ModelInfer', inferRequest(400_000)))['id']).toBe('x')
   })
 })
 
@@ -271,7 +273,7 @@ describe('TLS', () => {
 
   it('encrypts, and refuses who does not', async () => {
     const frontend = await start({ tls: await read({ useSsl: true }) })
-    expect(await client(frontend, { credentials: credentials.createSsl(certificates.read('ca.crt')) }).call('ModelInfer', inferRequest(400_000))).toMatchObject({ id: 'x' })
+    expect(await client(frontend, { credentials: credentials.createSsl(certificates.read('ca.crt')) }).call('ModelInfer', inferRequest(400_000))).toHaveProperty('id', 'x')
     expect(await client(frontend).failure('ServerLive', {})).toMatchObject({ code: status.UNAVAILABLE })
   })
 

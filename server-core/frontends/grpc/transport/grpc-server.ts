@@ -6,6 +6,7 @@ import { createSecureServer, createServer, type Http2SecureServer, type Http2Ser
 import { Server as NetServer } from 'node:net'
 import type { Logger } from '../../../logger.ts'
 import { listen, logDraining, timerMilliseconds } from '../../frontend.ts'
+import { BufferPool } from './buffer-pool.ts'
 import { Connection, type ConnectionOptions } from './connection.ts'
 import { GrpcCall } from './grpc-call.ts'
 import { GRPC_STATUS, type GrpcStatus } from './grpc-status.ts'
@@ -41,6 +42,8 @@ const STREAM_WINDOW_BYTES = 4 * 2 ** 20
 const CONNECTION_WINDOW_BYTES = 16 * 2 ** 20
 /** DATA frames of clients that send larger ones when they may cost less than the 16 KiB that HTTP/2 starts with. */
 const MAX_FRAME_BYTES = 2 ** 20
+/** Buffers of messages that wait for the next ones. */
+const POOL_BYTES = 64 * 2 ** 20
 const MAX_HEADER_BYTES = 65_536
 const MAX_CONCURRENT_CALLS = 65_536
 const CHECKS_UNTIL_STALLED = 4
@@ -58,6 +61,7 @@ export class GrpcServer {
   readonly #options: GrpcServerOptions
   readonly #http: Http2Server | Http2SecureServer
   readonly #connections = new Map<ServerHttp2Session, Connection>()
+  readonly #pool = new BufferPool(POOL_BYTES)
   readonly #calls = new Map<GrpcCall, CallProgress>()
   #watch: NodeJS.Timeout | null = null
   #workCount = 0
@@ -87,7 +91,7 @@ export class GrpcServer {
   /** @throws ServerError UNAVAILABLE, INVALID_ARG that names the port and the flag */
   async listen(address: string, port: number, flag: string, reusePort = false): Promise<{ address: string; port: number }> {
     const bound = await listen(this.#http, address, port, flag, reusePort)
-    this.#watch = setInterval(() => { this.#endStalled() }, Math.max(1, this.#options.stallMilliseconds / CHECKS_UNTIL_STALLED))
+    this.#watch = setInterval(() => { this.#lookAround() }, Math.max(1, this.#options.stallMilliseconds / CHECKS_UNTIL_STALLED))
     this.#watch.unref()
     return bound
   }
@@ -156,7 +160,7 @@ export class GrpcServer {
       stream.respond({ ':status': 415 }, { endStream: true })
       return
     }
-    const call = new GrpcCall(stream, headers, () => { connection.dataSent() })
+    const call = new GrpcCall(stream, headers, this.#pool, () => { connection.dataSent() })
     const handler = this.#isDraining ? undefined : this.#handlers.get(call.path)
     const isCounted = handler?.isUnary === true
     if (isCounted) this.workBegins()
@@ -172,8 +176,9 @@ export class GrpcServer {
     else refuse(call, { code: GRPC_STATUS.UNIMPLEMENTED, details: `The server does not implement the method ${call.path}` })
   }
 
-  /** Ends calls whose client began a message and stopped sending. */
-  #endStalled(): void {
+  /** Ends calls whose client began a message and stopped sending, and frees what is not needed. */
+  #lookAround(): void {
+    this.#pool.trim()
     for (const [call, progress] of this.#calls) {
       if (!call.isReceiving || call.isPaused || call.bytesReceived !== progress.bytesReceived) progress.stalledChecks = 0
       else if (++progress.stalledChecks >= CHECKS_UNTIL_STALLED) {

@@ -1,4 +1,5 @@
 /** Cuts the bytes of a call into its messages. Each message is gathered into one buffer as its bytes come: they are copied once. */
+import type { BufferPool } from './buffer-pool.ts'
 import { FRAME_PREFIX_BYTES } from './message.ts'
 
 /**
@@ -11,6 +12,7 @@ export class MessageTooLargeError extends Error {}
 
 export class MessageReader {
   readonly #maxBytes: number
+  readonly #pool: BufferPool
   readonly #onMessage: (bytes: Buffer, isCompressed: boolean) => void
   readonly #prefix = new Uint8Array(FRAME_PREFIX_BYTES)
   #prefixLength = 0
@@ -18,8 +20,9 @@ export class MessageReader {
   #length = 0
   #received = 0
 
-  constructor(maxBytes: number, onMessage: (bytes: Buffer, isCompressed: boolean) => void) {
+  constructor(maxBytes: number, pool: BufferPool, onMessage: (bytes: Buffer, isCompressed: boolean) => void) {
     this.#maxBytes = maxBytes
+    this.#pool = pool
     this.#onMessage = onMessage
   }
 
@@ -60,6 +63,7 @@ export class MessageReader {
 
   #take(chunk: Buffer, at: number, length: number): void {
     const needed = this.#received + length
+    if (this.#received === 0 && this.#length <= TRUSTED_LENGTH_BYTES) this.#message = this.#pool.take(this.#length)
     if (this.#message.length < needed) {
       const grown = this.#received === 0 ? TRUSTED_LENGTH_BYTES : Math.max(needed, this.#message.length * 2)
       const larger = Buffer.allocUnsafeSlow(Math.min(this.#length, Math.max(needed, grown)))
