@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { DataType } from '../../contract/inference.ts'
+import { randomNumbers } from '../../testing/random-numbers.ts'
 import { addTensorData, jsonDouble, jsonParameters, jsonString, JsonWriter } from './json-writer.ts'
 
 function bytesOf(view: ArrayBufferView): Uint8Array {
@@ -47,6 +48,16 @@ describe('addTensorData', () => {
 
   it.each(['FP16', 'BF16'] as const)('refuses %s', (datatype) => {
     expect(() => written(datatype, new Uint8Array(2), 1)).toThrow(`sending ${datatype} data via JSON is not supported. Please use the binary data format for output`)
+  })
+
+  it.each(['FP32', 'FP64'] as const)('prints numbers together as it prints each: %s', (datatype) => {
+    const random = randomNumbers(5)
+    const special = [0, -0, NaN, Infinity, -Infinity, 1, -2, 1e21, 1e30, 1e-7, 123456789]
+    for (const share of [0, 20, 2]) {
+      const values = Array.from({ length: 9000 }, () => (share > 0 && random(share) === 0 ? special[random(special.length)] as number : random(1 << 30) / 2 ** random(60) + 0.1))
+      const tensor = datatype === 'FP32' ? Float32Array.from(values) : Float64Array.from(values)
+      expect(written(datatype, bytesOf(tensor), tensor.length)).toBe(`[${Array.from(tensor, jsonDouble).join(',')}]`)
+    }
   })
 
   it('writes long data whole', () => {

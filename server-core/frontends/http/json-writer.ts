@@ -107,13 +107,61 @@ export function jsonParameters(parameters: Readonly<Record<string, ParameterValu
  */
 export function addTensorData(writer: JsonWriter, name: string, datatype: DataType, data: Uint8Array, elementCount: number): void {
   if (datatype === 'BYTES') { addByteStrings(writer, name, data, elementCount); return }
-  const element = elementReader(datatype, data)
   writer.add('[')
-  for (let i = 0; i < elementCount; i++) {
-    if (i > 0) writer.add(',')
-    writer.add(element(i))
+  const numbers = numberReader(datatype, data)
+  if (numbers !== undefined) addNumbers(writer, numbers, elementCount, datatype === 'FP32' || datatype === 'FP64')
+  else {
+    const element = elementReader(datatype, data)
+    for (let i = 0; i < elementCount; i++) {
+      if (i > 0) writer.add(',')
+      writer.add(element(i))
+    }
   }
   writer.add(']')
+}
+
+/** Numbers that are printed together: the engine prints an array of doubles without a string for each. */
+const TOGETHER = 4096
+
+function addNumbers(writer: JsonWriter, read: (index: number) => number, count: number, isFloat: boolean): void {
+  // Filled with fractions, so that the engine keeps it as doubles.
+  const values = new Array<number>(Math.min(TOGETHER, count)).fill(0.5)
+  for (let start = 0; start < count; start += TOGETHER) {
+    const length = Math.min(TOGETHER, count - start)
+    if (length < values.length) values.length = length
+    let special = 0
+    for (let i = 0; i < length; i++) {
+      const value = read(start + i)
+      values[i] = value
+      // Whole numbers get a fraction, and the words are no JSON for the engine.
+      if (isFloat && (value === Math.floor(value) || value !== value)) special++
+    }
+    let text = JSON.stringify(values).slice(1, -1)
+    if (special > 0) text = special > length / 4 ? values.map(jsonDouble).join(',') : withSpecials(text, values)
+    writer.add(start === 0 ? text : `,${text}`)
+  }
+}
+
+function withSpecials(text: string, values: readonly number[]): string {
+  const texts = text.split(',')
+  for (const [index, value] of values.entries()) if (value === Math.floor(value) || value !== value) texts[index] = jsonDouble(value)
+  return texts.join(',')
+}
+
+/** Elements as numbers, for types whose elements a double holds. */
+function numberReader(datatype: DataType, data: Uint8Array): ((index: number) => number) | undefined {
+  const view = new DataView(data.buffer, data.byteOffset, data.byteLength)
+  switch (datatype) {
+    case 'UINT8': return (i) => view.getUint8(i)
+    case 'INT8': return (i) => view.getInt8(i)
+    case 'UINT16': return (i) => view.getUint16(2 * i, true)
+    case 'INT16': return (i) => view.getInt16(2 * i, true)
+    case 'UINT32': return (i) => view.getUint32(4 * i, true)
+    case 'INT32': return (i) => view.getInt32(4 * i, true)
+    case 'FP32': return (i) => view.getFloat32(4 * i, true)
+    case 'FP64': return (i) => view.getFloat64(8 * i, true)
+    case 'BOOL': case 'INT64': case 'UINT64': case 'FP16': case 'BF16': case 'BYTES': return undefined
+  }
 }
 
 /** Adds the only element of a tensor, without the brackets of an array. @throws ServerError as `addTensorData` */
