@@ -510,11 +510,25 @@ describe('connections', () => {
 
   it.each([
     ['conflicting lengths', 'Content-Length: 2\r\nContent-Length: 3\r\n'],
+    ['equal lengths', 'Content-Length: 2\r\nContent-Length: 2\r\n'],
+    ['a list of lengths', 'Content-Length: 2, 2\r\n'],
+    ['a length with a sign', 'Content-Length: +2\r\n'],
+    ['a hexadecimal length', 'Content-Length: 0x2\r\n'],
     ['length and chunked', 'Content-Length: 2\r\nTransfer-Encoding: chunked\r\n'],
+    ['chunked that is not last', 'Transfer-Encoding: chunked, gzip\r\n'],
+    ['a space before the colon', 'Content-Length : 2\r\n'],
+    ['a folded header', 'Content-Length: 2\r\nX-A: b\r\n c\r\n'],
+    ['two lengths of the JSON', 'Connection: close\r\nContent-Length: 2\r\nInference-Header-Content-Length: 2\r\nInference-Header-Content-Length: 0\r\n'],
   ])('refuses %s with 400', async (_name, headers) => {
     const raw = new RawConnection(frontend.port)
     raw.write(`POST /v2/models/fp32/infer HTTP/1.1\r\nHost: x\r\n${headers}\r\n{}`)
     expect((await raw.untilClosed()).toString()).toMatch(/^HTTP\/1.1 400 /)
+  })
+
+  it('refuses a request line beyond the limit with 431', async () => {
+    const raw = new RawConnection(frontend.port)
+    raw.write(`GET /v2/${'a'.repeat(40_000)} HTTP/1.1\r\nHost: x\r\n\r\n`)
+    expect((await raw.untilClosed()).toString()).toMatch(/^HTTP\/1.1 431 /)
   })
 
   it('refuses headers beyond the limit with 431', async () => {

@@ -118,7 +118,8 @@ function plain(body: Buffer): CollectedBody {
 /** C's stoi: leading space, sign and digits; what follows is ignored. @throws ServerError INVALID_ARG */
 function parseLength(text: string): number {
   const digits = /^\s*[+-]?\d+/.exec(text.length > 64 ? text.slice(0, 64) : text)?.[0]
-  if (digits === undefined) throw new ServerError('INVALID_ARG', `Unable to parse Inference-Header-Content-Length, got: ${text}`)
+  // Sent twice, the values come joined: which one somebody on the way went by is not to be known.
+  if (digits === undefined || text.includes(', ')) throw new ServerError('INVALID_ARG', `Unable to parse Inference-Header-Content-Length, got: ${text}`)
   const value = Number(digits)
   if (value > MAX_BODY_LENGTH || value < -MAX_BODY_LENGTH - 1) {
     throw new ServerError('INVALID_ARG', `Unable to parse Inference-Header-Content-Length, value is out of range [ -2147483648, 2147483647 ], got: ${text}`)
