@@ -49,19 +49,21 @@ function newThreads(before: ReadonlySet<string>): string[] {
 const lastProcessor = () => String([...processorsOf(allowedProcessors(String(process.pid)))].at(-1))
 const config = (groups: string) => `max_batch_size: 4 ${groups} parameters { key: "intra_op_thread_count" value { string_value: "3" } }`
 
-describe.runIf(process.platform === 'linux')('threads of a model instance', () => {
+describe.runIf(process.platform === 'linux').each(['worker', 'native'])('threads of a model instance, implementation=%s', (implementation) => {
+  const backendConfig = { onnxruntime: { implementation } }
+
   it('run on the processors of their policy only, those of ONNX Runtime too', async () => {
     const processor = lastProcessor()
     await using repository = await TemporaryRepository.create({
       'add/1/model.onnx': addModel(2),
       'add/config.pbtxt': config('instance_group [ { count: 1 kind: KIND_CPU host_policy: "mine" } ]'),
     })
-    await using test = createTestServer([repository.path], { hostPolicies: { mine: { 'cpu-cores': processor } } })
+    await using test = createTestServer([repository.path], { backendConfig, hostPolicies: { mine: { 'cpu-cores': processor } } })
     await test.server.start()
     const before = new Set(readdirSync('/proc/self/task'))
     await test.server.loadModel('add')
     await test.server.infer(requestOf('add', [fp32('A', [1, 2], [1, 2]), fp32('B', [1, 2], [3, 4])]))
-    // The worker and the two threads that its session adds.
+    // That of the instance and the two threads that its session adds.
     expect(newThreads(before).filter((list) => list === processor).length).toBeGreaterThanOrEqual(3)
   })
 
@@ -72,7 +74,7 @@ describe.runIf(process.platform === 'linux')('threads of a model instance', () =
       'on_cpu/1/model.onnx': addModel(2), 'on_cpu/config.pbtxt': config('instance_group { count: 1 kind: KIND_CPU }'),
       'on_model/1/model.onnx': addModel(2), 'on_model/config.pbtxt': config('instance_group { count: 1 kind: KIND_MODEL }'),
     })
-    await using test = createTestServer([repository.path], { hostPolicies: { model: { 'cpu-cores': processor } } })
+    await using test = createTestServer([repository.path], { backendConfig, hostPolicies: { model: { 'cpu-cores': processor } } })
     await test.server.start()
     const before = new Set(readdirSync('/proc/self/task'))
     await test.server.loadModel('on_cpu')
@@ -86,7 +88,7 @@ describe.runIf(process.platform === 'linux')('threads of a model instance', () =
 
   it('cannot be where the machine has no such processor: the load says so', async () => {
     await using repository = await TemporaryRepository.create({ 'add/1/model.onnx': addModel(2), 'add/config.pbtxt': config('instance_group { count: 1 kind: KIND_CPU }') })
-    await using test = createTestServer([repository.path], { hostPolicies: { cpu: { 'cpu-cores': '0-8191' } } })
+    await using test = createTestServer([repository.path], { backendConfig, hostPolicies: { cpu: { 'cpu-cores': '0-8191' } } })
     await test.server.start()
     await expect(test.server.loadModel('add')).rejects.toThrow(/Invalid argument: host policy 'cpu' cannot bind a thread to the processors 0-8191: .*Change --host-policy/)
   })
@@ -99,7 +101,7 @@ describe.runIf(process.platform === 'linux')('threads of a model instance', () =
   it('are not there in the identity backend: a warning says so', async () => {
     const text = 'backend: "identity" input { name: "INPUT0" data_type: TYPE_FP32 dims: [ 1 ] } output { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 1 ] }'
     await using repository = await TemporaryRepository.create({ 'same/1/x': '', 'same/config.pbtxt': text })
-    await using test = createTestServer([repository.path], { hostPolicies: { cpu: { 'cpu-cores': lastProcessor() } } })
+    await using test = createTestServer([repository.path], { backendConfig, hostPolicies: { cpu: { 'cpu-cores': lastProcessor() } } })
     const warnings: unknown[] = []
     test.logs.addSink((entry) => { if (entry.level === 'warning') warnings.push(entry) })
     await test.server.start()

@@ -47,7 +47,7 @@ function environmentWithTelemetry(): NodeJS.ProcessEnv {
 }
 
 describe.runIf(process.platform === 'linux')('outbound connections', () => {
-  it('are never tried by a server that runs an ONNX model', { timeout: 180_000 }, async () => {
+  it.each(['native', 'worker'])('are never tried by a server that runs an ONNX model, implementation=%s', { timeout: 180_000 }, async (implementation) => {
     await using work = await TemporaryRepository.create({ 'models/add/1/model.onnx': addModel(4), 'home/keep': '' })
     const recorder = buildRecorder(work.path)
     const environment = (file: string) => ({
@@ -56,7 +56,7 @@ describe.runIf(process.platform === 'linux')('outbound connections', () => {
 
     const inherited = environmentWithTelemetry()
     const serverFile = join(work.path, 'server.txt')
-    const server = await startServerProcess([`--model-repository=${join(work.path, 'models')}`], { env: { ...inherited, ...environment(serverFile) } })
+    const server = await startServerProcess([`--model-repository=${join(work.path, 'models')}`, `--backend-config=onnxruntime,implementation=${implementation}`], { env: { ...inherited, ...environment(serverFile) } })
     const client = new HttpClient(server.httpPort)
     const body = JSON.stringify({ inputs: ['A', 'B'].map((name) => ({ name, datatype: 'FP32', shape: [1, 4], data: [1, 2, 3, 4] })) })
     const answer = await client.send({ path: '/v2/models/add/infer', body })

@@ -92,7 +92,7 @@ export class ModelLoader {
     }
   }
 
-  /** @param report of its instances, where their backend says nothing */
+  /** @param report of its instances; what their backend says comes on top */
   async #load(directory: ModelDirectory, config: ModelConfig, version: VersionDirectory, options: LoadVersionOptions, report?: ModelInstanceReport): Promise<Model> {
     const { registry, clock, logs, disableAutoComplete } = this.#options
     const started = clock.now()

@@ -51,7 +51,7 @@ export interface ModelOptions {
   readonly statistics: ModelStatistics
   readonly clock: Clock
   readonly log: Logger
-  /** Of instances whose backend does not say where they run; absent: then it is the CPU, as was asked. */
+  /** What is known of the instances before their backend says something, which comes on top; absent: nothing, and without a word of the backend it is the CPU, as was asked. */
   readonly report?: ModelInstanceReport
   /** Of the server; null or absent: it has none, and no response is cached whatever the config says. */
   readonly responseCache?: ResponseCache | null
@@ -143,7 +143,8 @@ export class Model {
   }
   get instanceSummaries(): readonly ModelInstanceSummary[] {
     return this.#instances.map(({ name, kind, isPassive, state, trouble, restart, report: told }) => {
-      const report = told ?? this.#options.report
+      // What the loader knows, that it was to run elsewhere for instance, a backend that says something of an instance does not know.
+      const report = told === null ? this.#options.report : { ...this.#options.report, ...told }
       return { name, kind, isPassive, state, reason: trouble, restart, ...(report === undefined ? {} : { report }) }
     })
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { chooseOnnxRuntime, DEFAULT_IMPLEMENTATION } from './onnxruntime-implementation.ts'
+import { chooseOnnxRuntime } from './onnxruntime-implementation.ts'
 
 const THERE = { ok: true, onnxRuntimeLibrary: '/lib/libonnxruntime.so.1' } as const
 const MISSING = { ok: false, reason: 'the addon is not built' } as const
@@ -8,12 +8,12 @@ describe('implementation of the onnxruntime backend', () => {
   it('is the one that is asked for, else the default', () => {
     expect(chooseOnnxRuntime('native', THERE)).toEqual({ implementation: 'native', fallbackReason: null })
     expect(chooseOnnxRuntime('worker', THERE)).toEqual({ implementation: 'worker', fallbackReason: null })
-    expect(chooseOnnxRuntime(undefined, THERE)).toEqual({ implementation: DEFAULT_IMPLEMENTATION, fallbackReason: null })
+    expect(chooseOnnxRuntime(undefined, THERE)).toEqual({ implementation: 'native', fallbackReason: null })
   })
 
   it('runs on worker threads where the native parts are missing, and says why it is not the default', () => {
     expect(chooseOnnxRuntime('worker', MISSING)).toEqual({ implementation: 'worker', fallbackReason: null })
-    expect(chooseOnnxRuntime(undefined, MISSING)).toEqual({ implementation: 'worker', fallbackReason: DEFAULT_IMPLEMENTATION === 'native' ? 'the addon is not built' : null })
+    expect(chooseOnnxRuntime(undefined, MISSING)).toEqual({ implementation: 'worker', fallbackReason: 'the addon is not built' })
   })
 
   it('refuses native where it cannot run, and other words', () => {

@@ -10,7 +10,7 @@ import { findOnnxRuntimeLibrary } from './onnxruntime-library.ts'
 
 export type OnnxRuntimeImplementation = 'native' | 'worker'
 
-export const DEFAULT_IMPLEMENTATION: OnnxRuntimeImplementation = 'worker'
+export const DEFAULT_IMPLEMENTATION: OnnxRuntimeImplementation = 'native'
 
 /** ONNX Runtime's own library for the native implementation, or why that cannot run and what to do. */
 export type NativeParts = { readonly ok: true; readonly onnxRuntimeLibrary: string } | { readonly ok: false; readonly reason: string }
