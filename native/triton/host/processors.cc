@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <system_error>
 
 namespace npu_console::triton {
@@ -41,7 +42,9 @@ std::string ListText(const Has& has) {
     if (!has(first)) continue;
     std::size_t last = first;
     while (last + 1 < kMostProcessors && has(last + 1)) ++last;
-    text += (text.empty() ? "" : ",") + std::to_string(first) + (last == first ? "" : "-" + std::to_string(last));
+    if (!text.empty()) text += ',';
+    text += std::to_string(first);
+    if (last != first) text.append(1, '-').append(std::to_string(last));
     first = last;
   }
   return text;
