@@ -51,6 +51,11 @@ def work():
         time.sleep(0.005)
     sender.send(pb_utils.InferenceResponse(error=pb_utils.TritonError("stopped", pb_utils.TritonError.CANCELLED)), ${FINAL})
 threading.Thread(target=work).start()`) },
+  endless: { config: DECOUPLED, code: streaming(`
+while not sender.is_cancelled():
+    sender.send(self.out(value))
+    time.sleep(0.002)
+sender.send(pb_utils.InferenceResponse(error=pb_utils.TritonError("stopped", pb_utils.TritonError.CANCELLED)), ${FINAL})`) },
   coroutine: { config: DECOUPLED, code: pythonModel(`
 async def execute(self, requests):
     for request in requests:
@@ -139,6 +144,23 @@ describe('a decoupled Python model', () => {
 
   it('hears of cancellations', async () => {
     expect(await stream('cancelled', 1, (cancel) => { setTimeout(cancel, 50) })).toEqual(['CANCELLED: stopped'])
+  })
+
+  it('waits for whoever takes its answers', async () => {
+    const { promise: wait, resolve: goOn } = Promise.withResolvers<undefined>()
+    const { promise: over, resolve: end } = Promise.withResolvers<unknown>()
+    let taken = 0
+    const call = test.server.inferStream(requestOf('endless', [fp32('IN', [1, 1], [1])]), {
+      onResponse: () => (++taken === 1 ? wait : undefined), onError: () => {}, onDone: end,
+    })
+    await expect.poll(() => taken).toBeGreaterThan(0)
+    // It sends every few milliseconds unless it waits.
+    let before = -1
+    await expect.poll(() => { const stands = taken === before; before = taken; return stands }, { interval: 500, timeout: 10_000 }).toBe(true)
+    goOn(undefined)
+    await expect.poll(() => taken).toBeGreaterThan(before + 5)
+    call.cancel()
+    expect(await over).toMatchObject({ kind: 'CANCELLED', message: 'stopped' })
   })
 
   it('may be a coroutine, which goes on while others start', async () => {

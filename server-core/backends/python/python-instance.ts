@@ -47,6 +47,8 @@ interface PendingRequest {
   /** Of its inputs in shared memory. */
   readonly block: number
   isExecuted: boolean
+  /** Answers that whoever takes them has not worked off. */
+  waits: number
   /** The last answer was given, or it was put back. */
   isOver: boolean
 }
@@ -149,7 +151,7 @@ export class PythonInstance implements BackendModelInstance {
       for (const request of requests) {
         const { described, block } = this.#open.putTogether(request.inputs)
         const number = ++this.#lastNumber
-        batch.push({ number, request, block, isExecuted: false, isOver: false })
+        batch.push({ number, request, block, isExecuted: false, waits: 0, isOver: false })
         sent.push({
           request: number, id: request.id, correlation: correlationOf(request.sequenceId), flags: sequenceFlags(request), timeout: request.timeoutMicroseconds,
           parameters: parametersJson(request.parameters), outputs: request.requestedOutputs, inputs: described,
@@ -264,16 +266,26 @@ export class PythonInstance implements BackendModelInstance {
     this.#connection?.freeNow()
   }
 
-  #sendPartial({ request }: PendingRequest, response: StubResponse): void {
+  #sendPartial(pending: PendingRequest, response: StubResponse): void {
+    const { request } = pending
     if (response.failure !== undefined) {
       request.sendError(errorOf(response.failure))
       return
     }
     try {
-      void request.send(this.#outputsOf(request, response), parametersOf(response.parameters))
+      const wait = request.send(this.#outputsOf(request, response), parametersOf(response.parameters))
+      if (wait !== undefined) this.#holdWhile(wait, pending)
     } catch (error) {
       request.sendError(this.#failure(toServerError(error).message))
     }
+  }
+
+  /** The model's sender waits before its next answer until this one has been worked off, or given up. */
+  #holdWhile(wait: Promise<void>, pending: PendingRequest): void {
+    const { number } = pending
+    if (pending.waits++ === 0) this.#connection?.send({ op: 'hold', request: number })
+    const done = () => { if (--pending.waits === 0) this.#connection?.send({ op: 'go', request: number }) }
+    wait.then(done, done)
   }
 
   #takeDropped(number: number): void {

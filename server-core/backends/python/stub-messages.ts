@@ -61,7 +61,8 @@ export interface CallAnswer {
 export type ToStub =
   | StubStart
   | { readonly op: 'execute'; readonly batch: number; readonly requests: readonly StubRequest[] }
-  | { readonly op: 'cancel'; readonly request: number }
+  /** `hold`: whoever takes the answers has enough to do, `go`: no more. */
+  | { readonly op: 'cancel' | 'hold' | 'go'; readonly request: number }
   | { readonly op: 'is_ready'; readonly call: number }
   | { readonly op: 'ping' | 'free' | 'finalize' }
   | CallAnswer

@@ -1,6 +1,7 @@
 import asyncio
 import enum
 import json
+import threading
 
 from .errors import TritonError, TritonModelException
 from .session import current
@@ -122,7 +123,7 @@ def _for_server(parameters):
 class _Reply:
     """What the server is still told about a request. Shared by the request and its sender; when both are gone without a last answer, the server hears that."""
 
-    __slots__ = ("session", "number", "is_decoupled", "wanted", "is_cancelled", "is_closed", "is_answered", "has_sender", "__weakref__")
+    __slots__ = ("session", "number", "is_decoupled", "wanted", "is_cancelled", "is_closed", "is_answered", "has_sender", "gate", "__weakref__")
 
     def __init__(self, session, number, is_decoupled, wanted):
         self.session = session
@@ -135,6 +136,9 @@ class _Reply:
         # The one answer of a model that is not decoupled was given.
         self.is_answered = False
         self.has_sender = False
+        # Shut while whoever takes the answers has enough to do.
+        self.gate = threading.Event()
+        self.gate.set()
 
     def __del__(self):
         if not self.is_closed and not (self.is_answered and not self.is_decoupled):
@@ -162,6 +166,7 @@ class InferenceResponseSender:
                 raise TritonModelException("Unable to send response. Non-decoupled model cannot send more than one response.")
             if response is None and not reply.is_answered:
                 raise TritonModelException("Unable to send response. Non-decoupled model cannot send complete final before sending a response.")
+        reply.gate.wait()
         message = {"op": "send", "request": reply.number, "final": flags == TRITONSERVER_RESPONSE_COMPLETE_FINAL}
         if response is not None:
             message["response"] = response._described(reply.session, reply.wanted)

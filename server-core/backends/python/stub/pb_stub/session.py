@@ -141,6 +141,8 @@ class Session:
             self.send({"op": "pong"})
         elif operation == "cancel":
             self._cancel(message["request"])
+        elif operation in ("hold", "go"):
+            self._gate(message["request"], operation == "hold")
         elif operation != "free":
             if operation == "execute":
                 with self._requests_lock:
@@ -152,8 +154,18 @@ class Session:
             reply = self._requests.get(number)
             if reply is not None:
                 reply.is_cancelled = True
+                # Nobody takes the answers any more.
+                reply.gate.set()
             elif number in self._announced:
                 self._cancelled.add(number)
+
+    def _gate(self, number, is_closed):
+        with self._requests_lock:
+            reply = self._requests.get(number)
+        if reply is not None and is_closed:
+            reply.gate.clear()
+        elif reply is not None:
+            reply.gate.set()
 
     def register(self, number, reply):
         """A request that cancellations are told to from now on, as long as it is there."""
