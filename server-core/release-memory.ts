@@ -16,6 +16,12 @@ export function releaseMemory(data: Uint8Array): void {
 /** Is there nothing in the buffer's memory but its own bytes? */
 export function hasOwnMemory(data: Uint8Array): boolean { return data.byteLength > 0 && data.byteLength === data.buffer.byteLength }
 
+/** Less the collector gets rid of by the way. */
+const SMALLEST_RELEASED = 64 << 10
+
+/** Is the buffer in memory of its own, and large enough that giving it back is cheaper than leaving it? */
+export function isWorthReleasing(data: Uint8Array): boolean { return data.byteLength >= SMALLEST_RELEASED && hasOwnMemory(data) }
+
 /** For who got a response as the only one, when it is written: the memory of outputs that are nobody else's. */
 export function releaseOutputs(outputs: readonly Tensor[]): void {
   for (const { isExclusive, data } of outputs) if (isExclusive === true) releaseMemory(data)

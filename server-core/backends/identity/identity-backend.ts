@@ -1,7 +1,9 @@
 import { steadyNanoseconds } from '../../clock.ts'
+import type { Tensor } from '../../contract/inference.ts'
 import type { ModelConfig } from '../../contract/model-config.ts'
 import { refuseFirst } from '../../model-config/config-problem.ts'
 import { clientShapeOf } from '../client-shape.ts'
+import { isWorthReleasing } from '../../release-memory.ts'
 import type { Backend, BackendInstanceContext, BackendModel, BackendModelContext, BackendModelInstance, BackendRequest, ExecutionTimes } from '../backend.ts'
 import type { IDENTITY_DELAYS} from './identity-config.ts';
 import { identityConfigProblems } from './identity-config.ts'
@@ -51,7 +53,7 @@ class IdentityInstance implements BackendModelInstance {
       request.respond(request.inputs
         .map((input) => {
           const name = `OUTPUT${input.name.slice('INPUT'.length)}`
-          return { ...input, name, shape: clientShapeOf(this.#config, name, input.shape), data: new Uint8Array(input.data) }
+          return { ...input, name, shape: clientShapeOf(this.#config, name, input.shape), ...ownCopy(input.data) }
         })
         .filter((output) => asked.has(output.name)))
     }
@@ -60,6 +62,12 @@ class IdentityInstance implements BackendModelInstance {
   }
 
   async finalize(): Promise<void> {}
+}
+
+/** The data of an output that nobody else holds. */
+function ownCopy(bytes: Uint8Array): Pick<Tensor, 'data' | 'isExclusive'> {
+  const data = new Uint8Array(bytes)
+  return isWorthReleasing(data) ? { data, isExclusive: true } : { data }
 }
 
 function readDelays(config: ModelConfig): IdentityDelays {

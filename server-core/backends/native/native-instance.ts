@@ -1,7 +1,7 @@
 import { steadyNanoseconds } from '../../clock.ts'
 import type { ParameterValue, Tensor } from '../../contract/inference.ts'
 import type { ModelInstanceReport } from '../../contract/repository.ts'
-import { hasOwnMemory } from '../../release-memory.ts'
+import { isWorthReleasing } from '../../release-memory.ts'
 import { ServerError } from '../../server-error.ts'
 import { inputLike } from '../batch-inputs.ts'
 import type { BackendInstanceContext, BackendModelInstance, BackendRequest, CountedExecution, ExecutionTimes } from '../backend.ts'
@@ -306,11 +306,6 @@ class NativeRequest implements NativeRequestListener {
     this.#batch.requestOver()
   }
 }
-
-/** Less the collector gets rid of by the way. */
-const SMALLEST_RELEASED = 64 << 10
-
-function isWorthReleasing(data: Uint8Array): boolean { return data.byteLength >= SMALLEST_RELEASED && hasOwnMemory(data) }
 
 function executionTimes([executeStart, computeStart, computeEnd, executeEnd]: FourTimes): ExecutionTimes {
   return { executeStart, computeStart, computeEnd, executeEnd }
