@@ -1,6 +1,6 @@
 /**
  * gRPC over node:http2: connections, calls, and how they end when the server stops. Knows the protocol between client and server, not the messages.
- * Why not the server of @grpc/grpc-js: docs/adr/0008.
+ * Why not the server of @grpc/grpc-js: docs/adr/0010.
  */
 import { createSecureServer, createServer, type Http2SecureServer, type Http2Server, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import { Server as NetServer } from 'node:net'
