@@ -73,6 +73,11 @@ describe('RequestValidator', () => {
     expect(validator.validate(requestOf('m', [zeros('A', [1, 2, 3])], { requestedOutputs: ['Y'] })).requestedOutputs).toEqual(['Y'])
   })
 
+  it('leaves nothing of the one item that a batch of none comes with', () => {
+    const { inputs } = validatorOf(BATCHING).validate(requestOf('m', [{ ...zeros('A', [1, 2, 3]), shape: [0, 2, 3] }]))
+    expect(inputs.map(({ shape, data }) => [shape, data.byteLength])).toEqual([[[0, 2, 3], 0]])
+  })
+
   it('applies reshape with the variable dimensions carried over, and to nothing at all', () => {
     const validator = validatorOf(`name: "r" max_batch_size: 2 input [
       { name: "A" data_type: TYPE_FP32 dims: [ 2, -1 ] reshape { shape: [ -1, 2, 1 ] } }, { name: "N" data_type: TYPE_FP32 dims: [ 1 ] reshape { shape: [ ] } } ]

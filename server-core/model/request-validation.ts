@@ -12,6 +12,7 @@ export interface ValidatedRequest {
   readonly batchSize: number
 }
 
+const NO_BYTES = new Uint8Array(0)
 const BATCH_NOTE = 'NOTE: Setting a non-zero max_batch_size in the model config requires a batch dimension to be prepended to each input shape. '
   + 'If you want to specify the full shape including the batch dim in your input dims config, try setting max_batch_size to zero. '
   + 'See the model configuration docs for more info on max_batch_size.'
@@ -131,9 +132,11 @@ export class RequestValidator {
         refuse(`input byte size mismatch for input '${tensor.name}' for model '${this.#model}'. Expected ${expected}, got ${tensor.data.byteLength}`)
       }
     }
-    if (config.reshape === undefined) return tensor
+    // That item is no part of the batch: its bytes would shift those of the requests it runs with.
+    const checked = isBatching && batchSize === 0 ? { ...tensor, data: NO_BYTES } : tensor
+    if (config.reshape === undefined) return checked
     const reshaped = reshapeDims(config.dims, dims, config.reshape.shape)
-    return { ...tensor, shape: isBatching ? [batchSize, ...reshaped] : reshaped }
+    return { ...checked, shape: isBatching ? [batchSize, ...reshaped] : reshaped }
   }
 
   /** No id at all is for the sequence batcher to refuse; an empty one is text. */
