@@ -9,6 +9,10 @@ import { EXACT_POWERS, EXACT_WHOLE, NESTING_LIMIT, nearestSingle } from './tenso
 /** A number in two pieces may be this long; longer ones are refused. Bytes. */
 const MAX_PENDING = 4096
 
+/** Memory for all elements is taken once 1/64 of them are here, so that a shape alone costs nothing. */
+const ALLOCATE_AFTER_PART = 64
+const FIRST_ELEMENTS = 4096
+
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 const WORDS: Readonly<Record<string, number | undefined>> = { NaN, '-NaN': NaN, Inf: Infinity, Infinity, '-Inf': -Infinity, '-Infinity': -Infinity }
 
@@ -38,12 +42,14 @@ export class NumberArrayReader {
   pending: Buffer = EMPTY
   /** Arrays that are open. */
   depth = 0
-  readonly #wanted: number
-  readonly #target: Target
+  readonly #datatype: NumberType
+  /** Elements that there is memory for in the end. */
+  readonly #capacity: number
+  #target: Target
   readonly #isFloat: boolean
   readonly #isSingle: boolean
   /** Of 64-bit integers: the same memory in halves of 32 bits, the low one first. */
-  readonly #halves: Uint32Array | undefined
+  #halves: Uint32Array | undefined
   readonly #isSigned: boolean
   #place = OPENED
 
@@ -52,12 +58,12 @@ export class NumberArrayReader {
    * @param capacity elements that the text can have at most: no more memory is taken
    */
   constructor(datatype: NumberType, wanted: number, capacity: number) {
-    this.#wanted = wanted
     this.#isSingle = datatype === 'FP32'
     this.#isFloat = this.#isSingle || datatype === 'FP64'
     this.#isSigned = datatype.startsWith('INT')
-    this.#target = targetOf(datatype, Math.min(wanted, capacity))
-    this.#halves = datatype.endsWith('INT64') ? new Uint32Array(this.#target.buffer) : undefined
+    this.#datatype = datatype
+    this.#capacity = Math.min(wanted, capacity)
+    this.#target = this.#allocate(Math.min(this.#capacity, Math.max(FIRST_ELEMENTS, Math.ceil(this.#capacity / ALLOCATE_AFTER_PART))))
   }
 
   /** The elements, when as many came as were wanted. */
@@ -107,7 +113,7 @@ export class NumberArrayReader {
   /** @returns offset after what was read; where refused, of the first byte that is not for this reader */
   #run(bytes: Buffer, from: number): number {
     const length = bytes.length
-    const target = this.#target
+    let target = this.#target
     let at = from
     while (at < length) {
       const byte = bytes[at] as number
@@ -171,7 +177,8 @@ export class NumberArrayReader {
       }
       if (at >= length) { this.#keep(bytes, start); return length }
       const index = this.count
-      const isKept = index < this.#wanted && index < target.length
+      if (index === target.length && index < this.#capacity) target = this.#grow()
+      const isKept = index < target.length
       if (this.#isFloat) {
         let value = NaN
         if (isPlain && exponent >= -22 && exponent <= 22) {
@@ -198,6 +205,20 @@ export class NumberArrayReader {
       this.#place = AFTER_VALUE
     }
     return at
+  }
+
+  #allocate(length: number): Target {
+    const target = targetOf(this.#datatype, length)
+    this.#halves = this.#datatype.endsWith('INT64') ? new Uint32Array(target.buffer) : undefined
+    return target
+  }
+
+  /** So much has come that the rest is believed. */
+  #grow(): Target {
+    const first = this.bytes
+    this.#target = this.#allocate(this.#capacity)
+    this.bytes.set(first)
+    return this.#target
   }
 
   /** @returns whether the outermost array ended */

@@ -76,6 +76,26 @@ describe('StreamedJson', () => {
     }
   })
 
+  it('takes no memory for a shape alone', async () => {
+    await collectGarbage()
+    const before = process.memoryUsage().arrayBuffers
+    const readers = Array.from({ length: 20 }, () => {
+      const reader = new StreamedJson(64 << 20, 64 << 20)
+      reader.push(Buffer.from('{"inputs":[{"name":"IN","datatype":"FP32","shape":[16000000],"data":[1,2,'))
+      return reader
+    })
+    await collectGarbage()
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(readers.length * (2 << 20))
+  })
+
+  it('grows to the whole tensor', () => {
+    for (const datatype of ['INT64', 'FP32', 'UINT8']) {
+      const values = Array.from({ length: 20_000 }, (_, index) => index % 200)
+      const bytes = Buffer.from(body(input(datatype, '[20000]', JSON.stringify(values))))
+      expect(streamed(bytes, 1000)).toBe(whole(bytes))
+    }
+  })
+
   it.each<[DataType, (index: number) => string]>([['FP32', (index) => String(Math.fround(index / 7))], ['INT64', (index) => String(index * 1_000_003)]])('holds the tensor and less than a MiB more of a body of 64 MiB: %s', { timeout: 120_000 }, async (datatype, element) => {
     const elements = Array.from({ length: 4096 }, (_, index) => element(index)).join(',')
     const count = 4096 * Math.floor((64 << 20) / (elements.length + 1))
