@@ -7,6 +7,7 @@ using npu_console::triton::EventPtr;
 using npu_console::triton::InvalidArgument;
 using npu_console::triton::MakeError;
 using npu_console::triton::NewEvent;
+using npu_console::triton::OutOfBounds;
 
 namespace {
 
@@ -15,10 +16,6 @@ constexpr uint32_t kConfigVersion = 1;
 TRITONSERVER_Error* CheckConfigVersion(uint32_t version) {
   if (version == kConfigVersion) return nullptr;
   return MakeError(TRITONSERVER_ERROR_UNSUPPORTED, "model configuration version " + std::to_string(version) + " not supported, supports version " + std::to_string(kConfigVersion));
-}
-
-TRITONSERVER_Error* OutOfBounds(uint32_t index, std::size_t count, const char* what) {
-  return InvalidArgument("out of bounds index " + std::to_string(index) + ": instance is configured with " + std::to_string(count) + " " + what);
 }
 
 TRITONSERVER_Error* ReportMemory(const TRITONBACKEND_Model& model, uint64_t instance, TRITONSERVER_BufferAttributes** usage, uint32_t count) {
@@ -246,7 +243,7 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceProfileCount(TRITONBACKEND_ModelI
 TRITONSERVER_Error* TRITONBACKEND_ModelInstanceProfileName(TRITONBACKEND_ModelInstance* instance, const uint32_t index, const char** profile_name) {
   TRITONHOST_REQUIRE(instance);
   const auto& profiles = instance->options.profiles;
-  if (index >= profiles.size()) return OutOfBounds(index, profiles.size(), "profiles");
+  if (index >= profiles.size()) return OutOfBounds(index, "instance is configured with", profiles.size(), "profiles");
   *profile_name = profiles[index].c_str();
   return nullptr;
 }
@@ -260,7 +257,7 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceSecondaryDeviceCount(TRITONBACKEN
 TRITONSERVER_Error* TRITONBACKEND_ModelInstanceSecondaryDeviceProperties(TRITONBACKEND_ModelInstance* instance, uint32_t index, const char** kind, int64_t* id) {
   TRITONHOST_REQUIRE(instance);
   const auto& devices = instance->options.secondary_devices;
-  if (index >= devices.size()) return OutOfBounds(index, devices.size(), "secondary devices");
+  if (index >= devices.size()) return OutOfBounds(index, "instance is configured with", devices.size(), "secondary devices");
   *kind = devices[index].first.c_str();
   *id = devices[index].second;
   return nullptr;

@@ -12,6 +12,10 @@ TRITONSERVER_Error* MakeError(TRITONSERVER_Error_Code code, std::string message)
 
 TRITONSERVER_Error* InvalidArgument(std::string message) { return MakeError(TRITONSERVER_ERROR_INVALID_ARG, std::move(message)); }
 
+TRITONSERVER_Error* OutOfBounds(std::uint32_t index, const std::string& owner, std::size_t count, const char* what, const std::string& prefix) {
+  return InvalidArgument(prefix + "out of bounds index " + std::to_string(index) + ": " + owner + " " + std::to_string(count) + " " + what);
+}
+
 TRITONSERVER_Error* NullArgument(const char* function, const char* argument) { return InvalidArgument(std::string(function) + ": " + argument + " is NULL"); }
 
 TRITONSERVER_Error* Unsupported(const char* function) {

@@ -64,6 +64,10 @@ using ErrorPtr = std::unique_ptr<TRITONSERVER_Error, ErrorDeleter>;
 
 TRITONSERVER_Error* MakeError(TRITONSERVER_Error_Code code, std::string message);
 TRITONSERVER_Error* InvalidArgument(std::string message);
+// What Triton says of an index that is too large: "out of bounds index 3: request has 2 inputs".
+// @param owner with its verb: "request has"
+// @param prefix of the whole message
+TRITONSERVER_Error* OutOfBounds(std::uint32_t index, const std::string& owner, std::size_t count, const char* what, const std::string& prefix = "");
 // For a function that this server has, by name, only so that libraries which refer to it can be opened.
 TRITONSERVER_Error* Unsupported(const char* function);
 const char* ErrorCodeName(TRITONSERVER_Error_Code code);
