@@ -1,5 +1,7 @@
 // Returns each input as the output of the same name, and tells in parameters of the response all it was told. The first lesson: life cycle, identity,
 // configuration, states, statistics.
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -187,6 +189,7 @@ TRITONSERVER_Error* TRITONBACKEND_GetBackendAttribute(TRITONBACKEND_Backend* bac
       Must(TRITONBACKEND_MemoryManagerAllocate(static_cast<BackendState*>(state)->memory, &kept, TRITONSERVER_MEMORY_CPU, 0, 100));
       throw std::runtime_error("told to fail");
     }
+    if (Has(static_cast<BackendState*>(state)->config, "device_blocking")) Must(TRITONBACKEND_BackendSetExecutionPolicy(backend, TRITONBACKEND_EXECUTION_DEVICE_BLOCKING));
     const std::uint64_t devices[] = {1, 3};
     Must(TRITONBACKEND_BackendAttributeAddPreferredInstanceGroup(attributes, TRITONSERVER_INSTANCEGROUPKIND_GPU, 2, devices, 2));
     Must(TRITONBACKEND_BackendAttributeSetParallelModelInstanceLoading(attributes, true));
@@ -310,6 +313,7 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceExecute(TRITONBACKEND_ModelInstan
       Must(TRITONBACKEND_ResponseNew(&response, request));
       Must(TRITONBACKEND_ResponseSetStringParameter(response, "instance", static_cast<InstanceState*>(state)->about.c_str()));
       Must(TRITONBACKEND_ResponseSetStringParameter(response, "model", static_cast<InstanceState*>(state)->model->about.c_str()));
+      if (Parameter(request, "do") == "tell_thread") Must(TRITONBACKEND_ResponseSetIntParameter(response, "thread", static_cast<std::int64_t>(gettid())));
       TellAbout(request, response);
       if (Parameter(request, "do") == "accumulate") {
         Accumulate(request, response);

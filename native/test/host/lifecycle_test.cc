@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "rig.h"
 
@@ -255,6 +256,40 @@ TEST(Lifecycle, refuses_an_instance_whose_processors_it_cannot_have) {
   }
   // The backend never heard of them: it would have said that it finalizes them.
   EXPECT_EQ(rig.Count(TRITONHOST_EVENT_LOG), 0U);
+}
+
+TEST(Lifecycle, runs_instances_of_one_device_on_one_thread_where_the_backend_wants_it) {
+  const auto threads = [](const char* backend_config) {
+    Rig rig;
+    EXPECT_EQ(ErrorOf(rig.Load(1, "minimal", [&](TritonHostModelOptions& options) { options.backend_config_json = backend_config; })), "");
+    // Two on card 0, one on card 1, one on the processor.
+    for (std::uint64_t token = 10; token < 14; ++token) {
+      EXPECT_EQ(ErrorOf(rig.AddInstance(token, 1, "i", [&](TritonHostInstanceOptions& options) {
+        options.kind = token == 13 ? TRITONSERVER_INSTANCEGROUPKIND_CPU : TRITONSERVER_INSTANCEGROUPKIND_GPU;
+        options.device_id = token == 12 ? 1 : 0;
+      })), "");
+    }
+    std::vector<std::string> seen;
+    const auto ask = [&](std::uint64_t instance) {
+      rig::Request request(1000 + 10 * instance + seen.size());
+      request.Do("tell_thread");
+      rig.Submit(instance, request.c.token, {&request});
+      seen.push_back(Text(*rig.Wait(TRITONHOST_EVENT_RESPONSE, request.c.token), "thread"));
+      rig.Wait(TRITONHOST_EVENT_REQUEST_RELEASED, request.c.token);
+    };
+    for (std::uint64_t token = 10; token < 14; ++token) ask(token);
+    // The one that stays goes on when the other is gone.
+    Must(tritonhost_remove_instance(rig.host(), 10));
+    EXPECT_EQ(ErrorOf(rig.Wait(TRITONHOST_EVENT_INSTANCE_REMOVED, 10)), "");
+    ask(11);
+    return seen;
+  };
+  const std::vector<std::string> shared = threads(R"({"cmdline":{"device_blocking":"true"}})");
+  EXPECT_EQ(shared[0], shared[1]);
+  EXPECT_EQ(shared[0], shared[4]);
+  EXPECT_EQ((std::set<std::string>(shared.begin(), shared.end()).size()), 3U);
+  const std::vector<std::string> own = threads(R"({"cmdline":{}})");
+  EXPECT_EQ((std::set<std::string>(own.begin(), own.end()).size()), 4U);
 }
 
 TEST(Lifecycle, logs_only_the_levels_that_are_wanted) {

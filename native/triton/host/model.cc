@@ -41,10 +41,13 @@ TRITONBACKEND_ModelInstance::TRITONBACKEND_ModelInstance(
       host_policy{options.host_policy_json},
       events_(std::move(events)),
       ledger_(std::make_shared<npu_console::triton::RequestLedger>(model->facts, options.token, events_)),
-      thread_(options.name, events_, model->facts->token) {}
+      thread_(model->ThreadOf(options)) {}
+
+// A thread that others share is not joined, and may just be leaving the last task of this one.
+TRITONBACKEND_ModelInstance::~TRITONBACKEND_ModelInstance() { last_task_->wait(); }
 
 void TRITONBACKEND_ModelInstance::Start(npu_console::triton::Started started) {
-  thread_.Post([this, started = std::move(started)] {
+  thread_->Post([this, started = std::move(started), last_task = last_task_] {
     // Before the backend makes threads of its own: they inherit it.
     ErrorPtr error = npu_console::triton::BindCurrentThread(options.processors, options.host_policy);
     const bool is_bound = error == nullptr;
@@ -63,13 +66,14 @@ void TRITONBACKEND_ModelInstance::Start(npu_console::triton::Started started) {
       if (failure != nullptr) events_->Log(TRITONSERVER_LOG_ERROR, __FILE__, __LINE__, "instance '" + options.name + "' failed to finalize: " + failure->message);
     }
     started(std::move(event), error == nullptr);
+    if (error != nullptr) last_task->count_down();
   });
 }
 
 TRITONSERVER_Error* TRITONBACKEND_ModelInstance::Submit(std::uint64_t batch, const TritonHostRequest* requests, std::uint32_t count) {
   std::vector<TRITONBACKEND_Request*> added;
   if (TRITONSERVER_Error* error = ledger_->Add(requests, count, &added)) return error;
-  thread_.Post([this, batch, added = std::move(added)] { Execute(batch, added); });
+  thread_->Post([this, batch, added = std::move(added)] { Execute(batch, added); });
   return nullptr;
 }
 
@@ -118,13 +122,14 @@ ErrorPtr TRITONBACKEND_ModelInstance::CheckReady(npu_console::triton::Event* ans
 }
 
 void TRITONBACKEND_ModelInstance::Finish(std::function<void(ErrorPtr)> done) {
-  thread_.Post([this, done = std::move(done)] {
+  thread_->Post([this, done = std::move(done), last_task = last_task_] {
     ledger_->WaitUntilSettled(model->removal_times.report_every, model->removal_times.leak_grace, options.name);
     {
       std::unique_lock lock(checks_mutex_);
       checks_ended_.wait(lock, [this] { return checks_ == 0; });
     }
     done(Finalize());
+    last_task->count_down();
   });
 }
 
@@ -143,6 +148,16 @@ TRITONBACKEND_Model::TRITONBACKEND_Model(
       bridge(bridge_of_host, facts->token, facts->name),
       config_(options.config_json),
       thread_(facts->name, events, facts->token) {}
+
+std::shared_ptr<npu_console::triton::TaskThread> TRITONBACKEND_Model::ThreadOf(const npu_console::triton::InstanceOptions& instance) {
+  const auto start = [&] { return std::make_shared<npu_console::triton::TaskThread>(instance.name, events, facts->token); };
+  if (instance.kind != TRITONSERVER_INSTANCEGROUPKIND_GPU || backend->execution_policy != TRITONBACKEND_EXECUTION_DEVICE_BLOCKING) return start();
+  const std::lock_guard lock(threads_mutex_);
+  std::weak_ptr<npu_console::triton::TaskThread>& known = device_threads_[instance.device_id];
+  std::shared_ptr<npu_console::triton::TaskThread> thread = known.lock();
+  if (thread == nullptr) known = thread = start();
+  return thread;
+}
 
 void TRITONBACKEND_Model::Start(npu_console::triton::BackendLibraries* libraries, npu_console::triton::Started started) {
   thread_.Post([this, libraries, started = std::move(started)] {

@@ -3,6 +3,7 @@
 
 #include <condition_variable>
 #include <functional>
+#include <latch>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -47,6 +48,8 @@ struct InstanceOptions {
 
 struct TRITONBACKEND_ModelInstance {
   TRITONBACKEND_ModelInstance(TRITONBACKEND_Model* its_model, npu_console::triton::InstanceOptions its_options, npu_console::triton::EventQueuePtr events);
+  // When its start failed or Finish is done, and not on its thread.
+  ~TRITONBACKEND_ModelInstance();
 
   TRITONBACKEND_Model* const model;
   const npu_console::triton::InstanceOptions options;
@@ -75,7 +78,10 @@ struct TRITONBACKEND_ModelInstance {
   std::mutex checks_mutex_;
   std::condition_variable checks_ended_;
   int checks_ = 0;
-  npu_console::triton::TaskThread thread_;  // last: it uses all of the above
+  // Of the thread: done when nothing of this instance runs there any more. Shared with that task, which outlives this.
+  const std::shared_ptr<std::latch> last_task_ = std::make_shared<std::latch>(1);
+  // Last: it uses all of the above. Other instances may share it (TRITONBACKEND_Model::ThreadOf).
+  const std::shared_ptr<npu_console::triton::TaskThread> thread_;
 };
 
 struct TRITONBACKEND_Model {
@@ -95,6 +101,8 @@ struct TRITONBACKEND_Model {
 
   // On its thread: opens the backend, ModelInitialize, then `started`.
   void Start(npu_console::triton::BackendLibraries* libraries, npu_console::triton::Started started);
+  // The thread of a new instance. One for all of KIND_GPU on a device where the backend's execution policy is DEVICE_BLOCKING: so their batches run one at a time.
+  std::shared_ptr<npu_console::triton::TaskThread> ThreadOf(const npu_console::triton::InstanceOptions& instance);
   // To the thread of the model's life cycle.
   void Post(npu_console::triton::TaskThread::Task task) { thread_.Post(std::move(task)); }
   // ModelFinalize, when nothing of the model is left.
@@ -113,6 +121,8 @@ struct TRITONBACKEND_Model {
   // Has the embedder decide about the instance groups that the backend prefers.
   npu_console::triton::ErrorPtr AskForInstanceGroups();
 
+  std::mutex threads_mutex_;
+  std::map<std::int32_t, std::weak_ptr<npu_console::triton::TaskThread>> device_threads_;
   std::mutex batcher_mutex_;
   std::shared_ptr<npu_console::triton::Batcher> batcher_;
   std::mutex config_mutex_;
