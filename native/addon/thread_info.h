@@ -6,9 +6,6 @@
 
 namespace npu_console {
 
-// The longest prefix of a UTF-8 string that has at most `limit` bytes and no torn character.
-std::string Utf8Prefix(const std::string& text, std::size_t limit);
-
 // Names the calling thread, as `top -H` and /proc/<pid>/task/<tid>/comm show it. The kernel keeps 15 bytes: longer names are cut.
 void NameCurrentThread(const std::string& name);
 

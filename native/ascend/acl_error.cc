@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "ascend/acl_api.h"
+#include "shared/utf8.h"
 
 namespace npu_console::ascend {
 
@@ -116,7 +117,7 @@ std::string OwnText(const AclApi& api) {
   const char* text = api.aclGetRecentErrMsg == nullptr ? nullptr : api.aclGetRecentErrMsg();
   std::string own = text == nullptr ? "" : text;
   while (!own.empty() && (own.back() == '\n' || own.back() == ' ')) own.pop_back();
-  if (own.size() > OWN_TEXT_LIMIT) own = own.substr(0, OWN_TEXT_LIMIT) + " ...";
+  if (own.size() > OWN_TEXT_LIMIT) own = Utf8Prefix(own, OWN_TEXT_LIMIT) + " ...";
   return own;
 }
 

@@ -1,5 +1,7 @@
 #include "core/errors.h"
 
+#include "shared/utf8.h"
+
 namespace simulator {
 
 namespace {
@@ -34,7 +36,7 @@ aclError Fail(aclError code, const std::string &text) {
   errors.newest = std::string(Family(code)) + ": [simulated] " + text + " (" + std::to_string(code) + ")";
   errors.texts = errors.newest + "\n" + errors.texts;
   // A caller that never reads them must not fill the memory.
-  if (errors.texts.size() > 8192) errors.texts.resize(8192);
+  errors.texts = npu_console::Utf8Prefix(errors.texts, 8192);
   return code;
 }
 

@@ -101,6 +101,23 @@ TEST(says_what_failed_and_what_to_do) {
   CheckContains(error->what(), "CANN says: EZ9999: [simulated]");
 }
 
+TEST(cuts_what_CANN_says_between_characters) {
+  AclApi api = Api();
+  // Three bytes a character, so 600 and 599 bytes end between two, and 601 and the like do not.
+  static std::string text;
+  api.aclGetRecentErrMsg = []() { return text.c_str(); };
+  for (const char* before : {"", "E", "EZ"}) {
+    text = before;
+    for (int index = 0; index < 300; ++index) text += "\u9519";
+    const std::string said = npu_console::ascend::MakeError(api, 500001, "a test").what();
+    const std::size_t start = said.find("CANN says: ") + std::strlen("CANN says: ");
+    const std::string shown = said.substr(start, said.rfind(" ...") - start);
+    CHECK(shown.size() > 597 && shown.size() <= 600);
+    CHECK_EQ((shown.size() - std::strlen(before)) % 3, 0u);
+    CHECK_EQ(text.compare(0, shown.size(), shown), 0);
+  }
+}
+
 TEST(lives_beside_another_user_of_AscendCL) {
   UseCards({"910B3"});
   CHECK_EQ(Api().aclInit(nullptr), ACL_SUCCESS);
