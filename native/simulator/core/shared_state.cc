@@ -48,10 +48,14 @@ struct DeviceRecord {
   uint64_t heatAt;
 };
 
-/** When the process began, in clock ticks since boot: tells a reused process id. 0 when there is no such process. */
+/**
+ * When the process began, in clock ticks since boot: tells a reused process id. 0 when there is no such process. That of its first thread, since qemu-user makes a
+ * /proc/<pid>/stat up for the process itself, with another time than all others read there.
+ */
 uint64_t ProcessStartTime(int64_t pid) {
+  const std::string id = std::to_string(pid);
   std::string text;
-  if (!ReadWholeFile("/proc/" + std::to_string(pid) + "/stat", text)) return 0;
+  if (!ReadWholeFile("/proc/" + id + "/task/" + id + "/stat", text)) return 0;
   const size_t end = text.rfind(')');
   if (end == std::string::npos) return 0;
   size_t at = end + 1;
@@ -64,7 +68,7 @@ void Cool(DeviceRecord &record, uint64_t now) {
   record.heatAt = now;
 }
 
-/** Asked once: qemu-user tells each thread another time. */
+/** Asked once. */
 uint64_t OwnStartTime() {
   static const uint64_t startTime = ProcessStartTime(getpid());
   return startTime;
