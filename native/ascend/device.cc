@@ -82,7 +82,8 @@ Device::Device(const AclApi& api, int id)
 
 Device::~Device() {
   if (is_retired_) return;
-  if (is_faulty_) {
+  // Where another user of this process has reset it, giving back or resetting anything would hit what he built since.
+  if (is_faulty_ || !TryUse()) {
     Retire();
     return;
   }
@@ -123,6 +124,8 @@ void Device::Use() {
 }
 
 bool Device::TryUse() noexcept { return !is_retired_ && api_.aclrtSetCurrentContext(context_) == ACL_SUCCESS; }
+
+bool Device::WasReset() noexcept { return is_retired_ || api_.aclrtSetCurrentContext(context_) == ACL_ERROR_RT_CONTEXT_NULL; }
 
 void Device::Check(aclError code, const std::string& action) {
   if (code == ACL_SUCCESS) return;

@@ -39,6 +39,9 @@ class Device {
   /** The same without an exception: false when the device was reset meanwhile. For destructors. */
   bool TryUse() noexcept;
 
+  /** Whether the device was reset since this was made, here or by another user of this process: all that belonged to it is gone. Makes it current where it was not. */
+  bool WasReset() noexcept;
+
   /** Check of acl_error.h, which also notes when the card itself is at fault. @throws Error */
   void Check(aclError code, const std::string& action);
   /** After an error of scope Device: nothing new is started here, and the next Acquire resets the card. */

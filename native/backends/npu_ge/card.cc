@@ -65,6 +65,16 @@ double Card::outstanding() const {
   return outstanding_;
 }
 
+bool Card::NoticeReset() {
+  if (was_reset_) return true;
+  if (device_->is_faulty() || !device_->WasReset()) return false;
+  was_reset_ = true;
+  const std::string reason = "Device " + std::to_string(device_->id()) + " was reset by another model of this process after a fault: the model is loaded there again";
+  device_->ReportFault(reason);
+  Fail(reason);
+  return true;
+}
+
 bool Card::is_healthy() const {
   const std::lock_guard lock(mutex_);
   return !is_failed_ && !is_stopping_ && !device_->is_faulty();

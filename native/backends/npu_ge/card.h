@@ -4,6 +4,7 @@
 // the cause and takes nothing more: the scheduler builds a new one. The threads hold the card, so one that hangs in a call keeps what it may still touch alive.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -51,6 +52,10 @@ class Card : public std::enable_shared_from_this<Card> {
   void Unpromise(double cost);
   double outstanding() const;
 
+  // Whether another user of this process has reset the card, which ends all that is here: it has failed then. Makes the device current on the calling thread.
+  bool NoticeReset();
+  bool was_reset() const { return was_reset_; }
+
   bool is_healthy() const;
   std::string fault() const;
   void Fail(const std::string& reason);
@@ -82,6 +87,7 @@ class Card : public std::enable_shared_from_this<Card> {
   std::deque<std::shared_ptr<Job>> queue_;
   bool is_stopping_ = false;
   bool is_failed_ = false;
+  std::atomic<bool> was_reset_{false};
   std::string fault_;
   double outstanding_ = 0;
   std::size_t idle_ = 0;  // threads that wait for a job, or have been woken for one and not come to it

@@ -24,6 +24,11 @@ void ExecBlock::Serve() {
   while (!must_end_) {
     std::shared_ptr<Job> job = card_.NextJob(true);
     if (job == nullptr) return;
+    if (card_.NoticeReset()) {
+      // The job was not begun: whoever sent it sends it again, to the card that is built in this one's place.
+      card_.Finish(*job, Failure::OfDevice(card_.fault()));
+      return;
+    }
     if (!card_.HasQueue()) {
       RunAlone(std::move(job));
       continue;

@@ -149,10 +149,20 @@ void ModelInstanceState::PlanOutputs(const Part& part, Job& job) const {
   }
 }
 
+// With the cost promised to it.
+std::shared_ptr<Card> ModelInstanceState::ChooseCard(double cost) {
+  while (true) {
+    std::shared_ptr<Card> card = model_.scheduler().Choose(cost, device_);
+    if (!card->NoticeReset()) return card;
+    card->Unpromise(cost);
+    model_.scheduler().Replace(card);
+  }
+}
+
 void ModelInstanceState::Submit(const kit::Batch& batch, Part& part) {
   const std::uint64_t elements = Elements(part.shapes);
   const double cost = model_.scheduler().Cost(Text(part.shapes), elements);
-  part.card = model_.scheduler().Choose(cost, device_);
+  part.card = ChooseCard(cost);
   try {
     auto job = std::make_shared<Job>(part.card->device());
     job->cost = cost;
@@ -184,20 +194,25 @@ void ModelInstanceState::Submit(const kit::Batch& batch, Part& part) {
   part.card->Submit(part.job);
 }
 
-// The end of a run. One that never began because its card failed under others is sent to another card, as long as there is one.
+// The end of a run. One that never began because its card was reset goes to the card that is built in its place; because it failed under others, to another one, as
+// long as there is one.
 void ModelInstanceState::Wait(const kit::Batch& batch, Part& part) {
   while (true) {
     try {
       part.card->Wait(part.job);
       break;
     } catch (const ascend::Error& error) {
-      if (error.scope() != ascend::FaultScope::Call) model_.scheduler().WakeRecovery();
+      if (error.scope() != ascend::FaultScope::Call && !part.card->was_reset()) model_.scheduler().WakeRecovery();
       bool is_started = true;
       {
         const std::lock_guard lock(part.job->mutex);
         is_started = part.job->is_started;
       }
-      if (is_started || model_.scheduler().Problem(device_).has_value()) throw;
+      if (!is_started && part.card->was_reset()) {
+        model_.scheduler().Replace(part.card);
+      } else if (is_started || model_.scheduler().Problem(device_).has_value()) {
+        throw;
+      }
     }
     Submit(batch, part);
   }

@@ -38,6 +38,7 @@ class ModelInstanceState {
   void Run(kit::Batch& batch);
   std::vector<std::vector<std::int64_t>> InputShapes(const kit::Batch& batch) const;
   std::vector<Part> Divide(const kit::Batch& batch, const std::vector<std::vector<std::int64_t>>& shapes) const;
+  std::shared_ptr<Card> ChooseCard(double cost);
   void Submit(const kit::Batch& batch, Part& part);
   void Wait(const kit::Batch& batch, Part& part);
   void PlanOutputs(const Part& part, Job& job) const;

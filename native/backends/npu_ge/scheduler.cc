@@ -118,6 +118,25 @@ void Scheduler::Start(bool needs_all) {
   WakeRecovery();
 }
 
+void Scheduler::Replace(const std::shared_ptr<Card>& lost) {
+  const std::lock_guard one(start_mutex_);
+  std::size_t index = 0;
+  {
+    std::unique_lock lock(mutex_);
+    while (slots_[index].device != lost->device()->id()) ++index;
+    Slot& slot = slots_[index];
+    changed_.wait(lock, [&] { return !slot.is_building; });
+    if (!is_running_ || slot.card != lost) return;
+    slot.is_building = true;
+  }
+  try {
+    Build(index);
+  } catch (...) {
+    WakeRecovery();
+    throw;
+  }
+}
+
 void Scheduler::Stop() {
   const std::lock_guard one(start_mutex_);
   std::vector<std::shared_ptr<Card>> cards;

@@ -41,6 +41,10 @@ class Scheduler : public std::enable_shared_from_this<Scheduler> {
   // A card failed: it is tried again in the background, with growing pauses, until it runs or the model is unloaded.
   void WakeRecovery();
 
+  // Builds a card anew that was reset under its model, and waits for that; at once, since nothing is wrong with it. Nothing to do where another caller has done so.
+  // @throws ascend::Error
+  void Replace(const std::shared_ptr<Card>& lost);
+
   // Nothing while the device, or any, is healthy; else why not.
   std::optional<std::string> Problem(std::optional<int> device);
   // Those that run.

@@ -18,10 +18,37 @@ bool IsPaddedByRows(const ascend::Dims& from, const ascend::Dims& to) { return !
 }  // namespace
 
 Instance::Instance(const ascend::AclApi& api, int device, const std::string& file, const kit::ModelConfig& config, const Settings& settings)
-    : config_(config), padding_(settings.padding), device_id_(device) {
-  Translated([&] { model_ = std::make_unique<ascend::OmModel>(ascend::Device::Acquire(api, device), file, settings.om); });
+    : config_(config), padding_(settings.padding), device_id_(device), api_(api), file_(file), options_(settings.om), model_(Load()) {
   CheckConfig(config, model_->description());
   for (const std::string& note : model_->notes()) KIT_LOG(WARN, "model '" + config.name + "': " + note);
+}
+
+std::shared_ptr<ascend::OmModel> Instance::Load() const {
+  return Translated([&] { return std::make_shared<ascend::OmModel>(ascend::Device::Acquire(api_, device_id_), file_, options_); });
+}
+
+void Instance::ReloadAfterReset() {
+  // Where that failed once, the server starts the instance again: the requests until then do not wait for the card.
+  if (!reload_failure_.empty()) throw kit::Unavailable(reload_failure_);
+  if (!model_->device().WasReset()) return;
+  std::shared_ptr<ascend::OmModel> fresh;
+  std::string failure;
+  try {
+    fresh = Load();
+  } catch (const kit::Error& error) {
+    failure = "device " + std::to_string(device_id_) + " was reset after a fault, and the model cannot be loaded there again: " + error.what();
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    reload_failure_ = failure;
+    if (fresh != nullptr) {
+      // The old one goes after the lock, unless a check holds it a little longer.
+      model_.swap(fresh);
+      failures_in_a_row_ = 0;
+    }
+  }
+  if (!failure.empty()) throw kit::Unavailable(failure);
+  KIT_LOG(INFO, "model '" + config_.name + "' was loaded onto device " + std::to_string(device_id_) + " again, which another model had reset after a fault");
 }
 
 void Instance::FillInput(kit::Batch& batch, std::size_t index, const ascend::RunPlan& plan) {
@@ -70,6 +97,7 @@ void Instance::Respond(kit::Batch& batch, const std::vector<ascend::OmOutput>& o
 }
 
 void Instance::Execute(kit::Batch& batch) {
+  ReloadAfterReset();
   const auto& inputs = model_->description().inputs;
   std::vector<ascend::Dims> asked;
   for (const ascend::OmTensor& input : inputs) {
@@ -99,23 +127,30 @@ void Instance::Execute(kit::Batch& batch) {
 }
 
 void Instance::CheckReady() const {
-  if (model_->device().is_faulty()) throw kit::Unavailable("device " + std::to_string(device_id_) + " is out of order: " + model_->device().fault());
   const std::lock_guard lock(mutex_);
+  if (!reload_failure_.empty()) throw kit::Unavailable(reload_failure_);
+  // One that was reset meanwhile is loaded again with the next batch.
+  ascend::Device& device = model_->device();
+  if (device.is_faulty() && !device.WasReset()) throw kit::Unavailable("device " + std::to_string(device_id_) + " is out of order: " + device.fault());
   if (failures_in_a_row_ >= FAILURES_ALLOWED) {
     throw kit::Unavailable(std::to_string(failures_in_a_row_) + " runs in a row failed, so the instance has to be started again. The last one: " + last_failure_);
   }
 }
 
 std::string Instance::Report() const {
-  const ascend::OmDescription& model = model_->description();
-  const ascend::AclApi& api = model_->device().api();
+  const std::shared_ptr<const ascend::OmModel> loaded = [&] {
+    const std::lock_guard lock(mutex_);
+    return model_;
+  }();
+  const ascend::OmDescription& model = loaded->description();
+  const ascend::AclApi& api = api_;
   Json report = Json::Object({{"runs_on", Json::Text("npu")},
                               {"simulated", Json::Bool(api.is_simulated)},
                               {"device", Json::Whole(device_id_)},
                               {"graph", Json::Text(model.GraphKind())},
                               {"streams", Json::Whole(1)},
-                              {"weight_bytes", Json::Whole(static_cast<std::int64_t>(model_->weight_bytes()))},
-                              {"workspace_bytes", Json::Whole(static_cast<std::int64_t>(model_->work_bytes()))}});
+                              {"weight_bytes", Json::Whole(static_cast<std::int64_t>(loaded->weight_bytes()))},
+                              {"workspace_bytes", Json::Whole(static_cast<std::int64_t>(loaded->work_bytes()))}});
   if (const std::string chip = ascend::SocName(api); !chip.empty()) report.Set("chip", Json::Text(chip));
   if (model.gear_input.has_value()) {
     Json gears = Json::Array();
@@ -124,7 +159,7 @@ std::string Instance::Report() const {
   }
   Json notes = Json::Array();
   if (const std::string version = api.Version(); !version.empty()) notes.Append(Json::Text("CANN " + version));
-  for (const std::string& note : model_->notes()) notes.Append(Json::Text(note));
+  for (const std::string& note : loaded->notes()) notes.Append(Json::Text(note));
   report.Set("notes", notes);
   return report.Write();
 }
