@@ -44,6 +44,8 @@ export interface ModelInstanceReport {
   readonly streams?: number
   readonly weight_bytes?: number
   readonly workspace_bytes?: number
+  /** The bytes above are the model version's: each of its instances on these devices tells of the same ones. */
+  readonly memory_is_shared?: boolean
   readonly notes?: readonly string[]
   /** Why it runs on the CPU though an NPU was asked for. */
   readonly fallback_reason?: string

@@ -41,6 +41,16 @@ describe('MemoryLedger', () => {
     expect(ledger.records().map(({ card, reportedBytes }) => [card, reportedBytes])).toEqual([[0, 110], [1, 110]])
   })
 
+  it('counts once what the instances of a version share on a card', () => {
+    const ledger = new MemoryLedger()
+    const shared: ModelInstanceReport = { runs_on: 'npu', device: 0, devices: [0, 1], weight_bytes: 200, workspace_bytes: 20, memory_is_shared: true }
+    ledger.modelChanged(change('m', 'LOADING'), 10)
+    // Two versions, the first with three instances on both cards, the second with one each.
+    ledger.modelChanged({ ...change('m', 'READY'), versions: [versionOf([shared, shared, shared]), versionOf([{ ...shared, devices: [0] }, { ...shared, device: 1, devices: [1] }])] }, 20)
+    ledger.read([{ card: 0, ownBytes: 0, usedBytes: 0 }, { card: 1, ownBytes: 0, usedBytes: 0 }], 30)
+    expect(ledger.records().map(({ card, reportedBytes }) => [card, reportedBytes])).toEqual([[0, 330], [1, 330]])
+  })
+
   it('does not take a reading that began before the load had ended', () => {
     const ledger = new MemoryLedger()
     ledger.read(card(500, 0), 0)

@@ -104,12 +104,20 @@ export class MemoryLedger {
 
 function reportedBytes({ versions }: ModelSummary, cardOf: (device: number) => number): ReadonlyMap<number, number> {
   const sums = new Map<number, number>()
-  for (const { report } of versions.flatMap(({ instances }) => instances)) {
-    if (!report || (report.weight_bytes === undefined && report.workspace_bytes === undefined)) continue
-    const devices = devicesOf(report)
-    // An instance on several cards has the same on each, and tells the sum.
-    const share = ((report.weight_bytes ?? 0) + (report.workspace_bytes ?? 0)) / devices.length
-    for (const card of devices.map(cardOf)) sums.set(card, (sums.get(card) ?? 0) + share)
+  for (const { instances } of versions) {
+    // Of what its instances share, the card has one; it may have been told of before another card was ready.
+    const shared = new Map<number, number>()
+    for (const { report } of instances) {
+      if (!report || (report.weight_bytes === undefined && report.workspace_bytes === undefined)) continue
+      const devices = devicesOf(report)
+      // An instance on several cards has the same on each, and tells the sum.
+      const share = ((report.weight_bytes ?? 0) + (report.workspace_bytes ?? 0)) / devices.length
+      for (const card of devices.map(cardOf)) {
+        if (report.memory_is_shared === true) shared.set(card, Math.max(shared.get(card) ?? 0, share))
+        else sums.set(card, (sums.get(card) ?? 0) + share)
+      }
+    }
+    for (const [card, bytes] of shared) sums.set(card, (sums.get(card) ?? 0) + bytes)
   }
   return sums
 }

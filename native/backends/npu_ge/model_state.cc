@@ -305,6 +305,8 @@ Json ModelState::Report(std::optional<int> device) {
     report.Set("streams", Json::Whole(streams));
     report.Set("weight_bytes", Json::Whole(static_cast<std::int64_t>(weights)));
     report.Set("workspace_bytes", Json::Whole(static_cast<std::int64_t>(workspace)));
+    // The cards are the model's: each of its instances tells of the same bytes.
+    report.Set("memory_is_shared", Json::Bool(true));
     if (options_.is_static && !is_static) {
       notes.push_back("static_model is set, but GE says that the graph is not static: an operator of it has no fixed shape; onnxsim on the ONNX file often helps");
     }

@@ -33,6 +33,7 @@ TEST(Report, of_a_graph_of_free_shapes) {
   // A session for each stream: the weights lie there four times.
   EXPECT_EQ(report["weight_bytes"].Integer(0), static_cast<std::int64_t>(4 * fixture::LinearModel(-1).size()));
   EXPECT_EQ(report["workspace_bytes"].Integer(-1), 0);
+  EXPECT(report["memory_is_shared"].Boolean(false));
   EXPECT(!report.Has("gears"));
 }
 
