@@ -70,7 +70,8 @@ TEST(Serve, text_recognition_equals_onnx_runtime_also_in_batches_of_several_widt
   const std::string model = TextRecognition();
   const std::string io = R"("max_batch_size":4,"input":[{"name":"x","data_type":"TYPE_FP32","dims":["3","48","-1"]}],)"
                          R"("output":[{"name":"softmax_11.tmp_0","data_type":"TYPE_FP32","dims":["-1","6625"]}])";
-  EXPECT_EQ(server.ServeModel(1, model, Config(io, Parameter("instance_exec_blocks", "2"))), "");
+  // Under an emulator a run takes longer than the usual 60 s.
+  EXPECT_EQ(server.ServeModel(1, model, Config(io, Parameter("instance_exec_blocks", "2") + "," + Parameter("execution_timeout_ms", "600000"))), "");
   for (const std::int64_t width : {64, 96}) {
     Request request(server.NextToken());
     const std::int64_t rows = width == 64 ? 1 : 2;
