@@ -222,7 +222,7 @@ describe('errors', () => {
     ['config kind', 'RepositoryModelLoad', { model_name: 'fp32', parameters: { config: { bool_param: true } } }, status.INVALID_ARGUMENT, "invalid value type for load parameter 'config', expected string_param."],
     ['load key', 'RepositoryModelLoad', { model_name: 'fp32', parameters: { x: { bool_param: true } } }, status.INVALID_ARGUMENT, "unrecognized load parameter 'x'."],
     ['repository name', 'RepositoryModelLoad', { model_name: 'fp32', repository_name: 'r' }, status.UNIMPLEMENTED, "'repository_name' specification is not supported"],
-    ['unload kind', 'RepositoryModelUnload', { model_name: 'fp32', parameters: { unload_dependents: { string_param: 'x' } } }, status.INVALID_ARGUMENT, "invalid value type for unload parameter 'unload_dependents', expected bool_param."],
+    ['unload kind', 'RepositoryModelUnload', { model_name: 'fp32', parameters: { unload_dependents: { string_param: 'x' } } }, status.INVALID_ARGUMENT, "invalid value type for 'unload_dependents' parameter, expected bool_param."],
   ])('%s', async (_name, method, request, code, details) => {
     expect(await failure(method, request)).toEqual([code, details])
   })

@@ -117,10 +117,10 @@ async function loadModel(request: RepositoryRequest, { server, allowRepositoryCo
   const files = new Map<string, Uint8Array>()
   for (const [key, value] of Object.entries(request.parameters)) {
     if (key === 'config') {
-      if (value.parameter_choice !== 'string_param') throw wrongKind('load', key, 'string_param')
+      if (value.parameter_choice !== 'string_param') throw wrongKind(key, 'string_param')
       config = value.string_param
     } else if (key.startsWith('file:')) {
-      if (value.parameter_choice !== 'bytes_param' || value.bytes_param === undefined) throw wrongKind('load', key, 'bytes_param')
+      if (value.parameter_choice !== 'bytes_param' || value.bytes_param === undefined) throw wrongKind(key, 'bytes_param')
       files.set(key.slice('file:'.length), value.bytes_param)
     } else throw new ServerError('INVALID_ARG', `unrecognized load parameter '${key}'.`)
   }
@@ -134,7 +134,7 @@ async function unloadModel(request: RepositoryRequest, { server, allowRepository
   let unloadDependents = false
   for (const [key, value] of Object.entries(request.parameters)) {
     if (key !== 'unload_dependents') throw new ServerError('INVALID_ARG', `unrecognized unload parameter '${key}'.`)
-    if (value.parameter_choice !== 'bool_param') throw wrongKind('unload', key, 'bool_param')
+    if (value.parameter_choice !== 'bool_param') throw new ServerError('INVALID_ARG', `invalid value type for '${key}' parameter, expected bool_param.`)
     unloadDependents = value.bool_param ?? false
   }
   await server.unloadModel(request.model_name, unloadDependents)
@@ -146,8 +146,8 @@ function refuseControl(request: RepositoryRequest, isAllowed: boolean): void {
   if (request.repository_name !== '') throw new ServerError('UNSUPPORTED', "'repository_name' specification is not supported")
 }
 
-function wrongKind(verb: 'load' | 'unload', key: string, expected: string): ServerError {
-  return new ServerError('INVALID_ARG', `invalid value type for ${verb} parameter '${key}', expected ${expected}.`)
+function wrongKind(key: string, expected: string): ServerError {
+  return new ServerError('INVALID_ARG', `invalid value type for load parameter '${key}', expected ${expected}.`)
 }
 
 /**
