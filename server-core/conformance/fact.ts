@@ -5,7 +5,7 @@ export interface Fact {
   readonly statement: string
   /** True: `statement` is a text, and a case that names the fact must have seen an answer with it. */
   readonly isText: boolean
-  /** 'to do': nobody has shown it yet. Anything else: why it cannot be shown here. Absent: a case must prove it. */
+  /** Why it cannot be shown here. Absent: a case must prove it. */
   readonly unproven?: string
 }
 
@@ -15,11 +15,6 @@ export function text(statement: string): Fact {
 
 export function rule(statement: string): Fact {
   return { statement, isText: false }
-}
-
-/** Not shown yet: the test of coverage allows it until a case names it, and then wants this mark gone. */
-export function toDo(fact: Fact): Fact {
-  return { ...fact, unproven: 'to do' }
 }
 
 /** Cannot be shown by a test on a machine of any kind; `reason` says why. */

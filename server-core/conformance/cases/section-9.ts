@@ -148,6 +148,8 @@ export const SECTION_9_CASES: readonly ConformanceCase[] = [
 
   call(['9.4/classification'], 'ModelInfer', { model_name: 'labelled', inputs: [INPUT], raw_input_contents: [FLOATS], outputs: [{ name: 'OUTPUT0', parameters: { classification: { int64_param: 1 } } }] },
     { outputs: [{ datatype: 'BYTES', shape: ['1', '1'] }], raw_output_contents: [Buffer.from('\x0f\0\0\x004.000000:3:bird')] }),
+  call(['9.4/parameters'], 'ModelInfer', { model_name: 'chain', inputs: [{ ...INPUT, name: 'X' }], raw_input_contents: [FLOATS] },
+    { parameters: { sequence_id: { int64_param: '0' }, sequence_start: { bool_param: false }, sequence_end: { bool_param: false } } }, 'those of an ensemble'),
   { facts: ['9.4/decoupled'], name: 'a decoupled model', transport: 'grpc', method: 'ModelInfer', request: repeat('', [1]), error: ['UNSUPPORTED', "ModelInfer RPC doesn't support models with decoupled transaction policy"] },
   program(['9.4/cancel'], 'a deadline that passes', async (c) => {
     expect(await c.served.grpc.failure('ModelInfer', plain({ model_name: 'slow' }), { timeout: 30 })).toMatchObject({ code: 4 })
@@ -180,6 +182,22 @@ export const SECTION_9_CASES: readonly ConformanceCase[] = [
     expect(brief(await status.rest())).toEqual([])
     expect((await status.status).code).not.toBe(0)
   }),
+  program(['9.5/shutting-down'], 'a call on a live connection', async (c) => {
+    const delay = identityConfig('parameters { key: "execute_delay_ms" value { string_value: "1500" } }')
+    await using served = await serveRepository({ 'plain/config.pbtxt': delay, 'plain/1/.keep': '' })
+    const inFlight = served.grpc.call('ModelInfer', plain())
+    await served.grpc.call('ServerLive', {})
+    const stopped = served.running.stop()
+    // The front ends stop one after the other: until then calls are answered.
+    let refusal: { code: number; details: string } | undefined
+    while (refusal === undefined) {
+      await served.grpc.call('ServerLive', {}).catch((error: unknown) => { refusal = error as { code: number; details: string } })
+    }
+    c.hear(refusal.details)
+    expect(refusal.code).toBe(14)
+    expect(await inFlight).toMatchObject(OUTPUT)
+    await stopped
+  }),
   program(['9.5/cancel'], 'by the client', async (c) => {
     const stream = c.served.grpc.stream().send(plain({ model_name: 'slow', id: '1' }))
     stream.cancel()
@@ -190,6 +208,32 @@ export const SECTION_9_CASES: readonly ConformanceCase[] = [
     `invalid value type for load parameter '${key}', expected ${key === 'config' ? 'string_param' : 'bytes_param'}.`, 'RepositoryModelLoad')),
   refused(['9.6/load-unknown-key'], 'unknown', { model_name: 'later', parameters: { x: { bool_param: true } } }, "unrecognized load parameter 'x'.", 'RepositoryModelLoad'),
   refused(['9.6/unload-kind'], 'a text', { model_name: 'later', parameters: { unload_dependents: { string_param: 'x' } } }, "invalid value type for 'unload_dependents' parameter, expected bool_param.", 'RepositoryModelUnload'),
+  {
+    ...program(['9.6/load-file'], 'labels that the disk has not', async (c) => {
+      const config = JSON.stringify({
+        backend: 'identity', max_batch_size: 8, input: [{ name: 'INPUT0', data_type: 'TYPE_FP32', dims: [4] }],
+        output: [{ name: 'OUTPUT0', data_type: 'TYPE_FP32', dims: [4], label_filename: 'labels.txt' }],
+      })
+      const files = { 'file:1/weights.bin': { bytes_param: Buffer.from([0, 255, 10]) }, 'file:labels.txt': { bytes_param: Buffer.from('a\nb\nc\nd\n') } }
+      await c.grpc('RepositoryModelLoad', { model_name: 'sent', parameters: { config: { string_param: config }, ...files } })
+      const reply = await c.grpc('ModelInfer', plain({ model_name: 'sent', outputs: [{ name: 'OUTPUT0', parameters: { classification: { int64_param: 1 } } }] }))
+      expect((reply['raw_output_contents'] as Buffer[])[0]?.toString('latin1', 4)).toBe('4.000000:3:d')
+      await c.grpc('RepositoryModelUnload', { model_name: 'sent' })
+    }),
+    server: 'control',
+  },
+  {
+    ...program(['9.6/load-does-not-block'], 'a call while a model loads for a second', async (c) => {
+      const done: string[] = []
+      const load = c.grpc('RepositoryModelLoad', { model_name: 'creeping' }).then(() => { done.push('load') })
+      await c.grpc('ModelInfer', plain())
+      done.push('inference')
+      await load
+      expect(done).toEqual(['inference', 'load'])
+      await c.grpc('RepositoryModelUnload', { model_name: 'creeping' })
+    }),
+    server: 'readiness',
+  },
   program(['9.7/message-size'], '6 MB both ways', async (c) => {
     const data = Buffer.alloc(6_000_000, 1)
     const reply = await c.served.grpc.call('ModelInfer', { model_name: 'vector', inputs: [{ ...INPUT, shape: [1_500_000] }], raw_input_contents: [data] })

@@ -1,5 +1,5 @@
 /** Section 9 of the protocol: gRPC. */
-import { cannotShow, type Fact, rule, text, toDo } from '../fact.ts'
+import { cannotShow, type Fact, rule, text } from '../fact.ts'
 
 export const SECTION_9 = {
   '9.1/live': rule('ServerLive'),
@@ -46,7 +46,7 @@ export const SECTION_9 = {
   '9.3/classification-value': text("invalid value for 'classification' parameter, expected >= 0"),
   '9.3/output-shm-and-classification': text("output can't set both 'shared_memory_region' and 'classification'"),
   '9.4/raw-answer': rule('raw_output_contents has an entry per output, contents is never set'),
-  '9.4/parameters': toDo(rule('response parameters in their kinds')),
+  '9.4/parameters': rule('response parameters in their kinds'),
   '9.4/classification': rule('classification gives BYTES'),
   '9.4/decoupled': text("ModelInfer RPC doesn't support models with decoupled transaction policy"),
   '9.4/single-response': cannotShow(text('expected a single response, got <n>'), 'no built-in backend gives a model that is not decoupled more answers than one'),
@@ -60,14 +60,14 @@ export const SECTION_9 = {
   '9.5/final-flag': rule('every answer has triton_final_response'),
   '9.5/final-only': rule('a FINAL flag alone yields no message'),
   '9.5/empty-final': rule('triton_enable_empty_final_response: one more, empty, message'),
-  '9.5/shutting-down': toDo(text('GRPC server is shutting down and has stopped accepting new requests.')),
+  '9.5/shutting-down': text('GRPC server is shutting down and has stopped accepting new requests.'),
   '9.5/cancel': rule('cancelling the stream cancels its requests'),
   '9.6/load-config-kind': text("invalid value type for load parameter 'config', expected string_param."),
   '9.6/load-file-kind': text("invalid value type for load parameter '<file>', expected bytes_param."),
-  '9.6/load-file': toDo(rule('files are raw bytes')),
+  '9.6/load-file': rule('files are raw bytes'),
   '9.6/load-unknown-key': text("unrecognized load parameter '<k>'."),
   '9.6/unload-kind': text("invalid value type for 'unload_dependents' parameter, expected bool_param."),
-  '9.6/load-does-not-block': toDo(rule('load and unload do not block other calls')),
+  '9.6/load-does-not-block': rule('load and unload do not block other calls'),
   '9.6/statistics-of-all': rule('ModelStatistics with an empty name is all models'),
   '9.7/message-size': rule('messages larger than 4 MiB pass'),
   '9.7/keepalive': rule('keepalive options are those of the flags'),
