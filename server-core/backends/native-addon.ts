@@ -51,6 +51,11 @@ export interface NativeAddon {
    * once, or never where a card hangs. Not to be called again before.
    */
   readDcmi(directory: string, callback: DcmiCallback): void
+  /**
+   * The FP32 (`isSingle`) or FP64 elements of a tensor as JSON numbers with commas between them, in RapidJSON's notation: what `jsonDouble` says of each.
+   * ASCII. What is left over of the bytes is ignored.
+   */
+  jsonNumbers(elements: Uint8Array, isSingle: boolean): Buffer
   /** Loads backend libraries. */
   readonly TritonHost: TritonHostConstructor
   /** Metrics that backends made, of all hosts of the process, in Prometheus' text format. */

@@ -103,6 +103,21 @@ describe('inference errors over both protocols', () => {
 })
 
 describe('inference over both protocols', () => {
+  it('answers each of many large requests with its own numbers, while memory of bodies is used again', async () => {
+    const rows = 40_000
+    const ask = async (value: number) => {
+      const numbers = new Int32Array(2 * rows).fill(value)
+      const call: Call = { model: 'pair', inputs: [tensor('INPUT0', 'FP32', [1, 2], Float32Array.of(value, value)), tensor('INPUT1', 'INT32', [1, rows, 2], numbers)], outputs: ['OUTPUT1'] }
+      const { body } = await inferHttp(call)
+      const reply = await grpc.call('ModelInfer', grpcRequest(call))
+      const expected = Buffer.from(numbers.buffer)
+      return body.subarray(-expected.length).equals(expected) && (reply['raw_output_contents'] as Buffer[])[0]?.equals(expected) === true
+    }
+    const results: boolean[] = []
+    await Promise.all([0, 1, 2, 3].map(async (lane) => { for (let round = 0; round < 6; round++) results.push(await ask(lane * 1000 + round)) }))
+    expect(results).toEqual(new Array<boolean>(24).fill(true))
+  })
+
   it('answers with classes after the model was unloaded', async () => {
     const data = Buffer.from(Float32Array.of(1, 4, 3, 2).buffer)
     await running.server.loadModel('leaving')

@@ -22,10 +22,13 @@ export class ConnectionWatch {
   readonly #connections = new Map<Socket, ConnectionState>()
   readonly #uploads = new Map<BodyCollector, HttpExchange>()
   readonly #checkMilliseconds: number
+  readonly #onCheck: () => void
   #timer: NodeJS.Timeout | undefined
   #isDraining = false
 
-  constructor(idleTimeoutMilliseconds: number) {
+  /** @param onCheck called with each look at the connections */
+  constructor(idleTimeoutMilliseconds: number, onCheck: () => void = () => {}) {
+    this.#onCheck = onCheck
     this.#checkMilliseconds = Math.max(1, Math.round(idleTimeoutMilliseconds / CHECKS_UNTIL_STUCK))
   }
 
@@ -106,6 +109,7 @@ export class ConnectionWatch {
   }
 
   #check(): void {
+    this.#onCheck()
     for (const [collector, exchange] of this.#uploads) {
       if (++collector.idleChecks > CHECKS_UNTIL_STUCK) this.#endUpload(exchange)
     }

@@ -7,6 +7,7 @@ import type { Socket } from 'node:net'
 import type { Logger } from '../../logger.ts'
 import { toServerError, ServerError } from '../../server-error.ts'
 import type { NpuSimulation } from '../../simulated-npu/npu-simulation.ts'
+import { BufferPool } from '../buffer-pool.ts'
 import { DEFAULT_MAX_INPUT_SIZE, type Frontend, type FrontendOptions, listen, logDraining, refuseDetached, timerMilliseconds } from '../frontend.ts'
 import { defaultServices } from '../frontend-services.ts'
 import type { LinearPattern } from '../linear-pattern.ts'
@@ -31,6 +32,8 @@ const KEEP_ALIVE_MILLISECONDS = 300_000
 const IDLE_TIMEOUT_MILLISECONDS = 60_000
 /** Request line and headers together. */
 const MAX_HEADER_BYTES = 32_768
+/** Buffers of bodies that wait for the next ones. */
+const POOL_BYTES = 64 * 2 ** 20
 const NO_ROUTE: Route = { kind: 'serverLive', model: '', version: '', qualifier: '' }
 
 /** @throws ServerError UNAVAILABLE that names the port and `--http-port` when it cannot be bound. */
@@ -45,11 +48,12 @@ class HttpFrontend {
   readonly #restrictions: ReadonlyMap<ApiCategory, RestrictedApi>
   readonly #watch: ConnectionWatch
   readonly #log: Logger
+  readonly #pool = new BufferPool(POOL_BYTES)
 
   constructor(options: HttpFrontendOptions) {
     this.#log = options.log
     this.#restrictions = restrictionsByCategory(options.restrictedApis ?? [])
-    this.#watch = new ConnectionWatch(options.idleTimeoutMilliseconds ?? IDLE_TIMEOUT_MILLISECONDS)
+    this.#watch = new ConnectionWatch(options.idleTimeoutMilliseconds ?? IDLE_TIMEOUT_MILLISECONDS, () => { this.#pool.trim() })
     this.#environment = {
       server: options.server,
       services: options.services ?? defaultServices(),
@@ -58,6 +62,7 @@ class HttpFrontend {
       allowRepositoryControl: options.allowRepositoryControl || this.#restrictions.has('model-repository'),
       simulation: options.simulation,
       collect: (exchange, limit, take) => this.#collect(exchange, limit, take),
+      recycle: (body) => { this.#pool.giveBack(body) },
     }
     this.#http = createServer({
       noDelay: true, keepAlive: true, requireHostHeader: false, maxHeaderSize: MAX_HEADER_BYTES,
@@ -111,7 +116,7 @@ class HttpFrontend {
   async #collect(exchange: HttpExchange, limit: number, take?: (piece: Buffer) => void): Promise<CollectedBody> {
     const announced = Number(exchange.header('content-length') ?? 0)
     if (announced > MAX_BODY_LENGTH) throw new BodyTooLongError(announced)
-    const collector = new BodyCollector(limit, announced, take)
+    const collector = new BodyCollector(limit, announced, this.#pool, take)
     this.#watch.addUpload(collector, exchange)
     try {
       const collected = await collector.collect(exchange.request)

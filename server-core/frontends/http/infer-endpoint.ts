@@ -29,6 +29,8 @@ export interface InferEnvironment {
   readonly headerForwardPattern: LinearPattern | null
   /** Reads the body, keeping at most `limit` bytes; none where `take` is given the pieces. */
   collect(exchange: HttpExchange, limit: number, take?: (piece: Buffer) => void): Promise<CollectedBody>
+  /** Takes back the memory of a collected body that nobody looks at any more. */
+  recycle(body: Buffer): void
 }
 
 export async function handleInfer(exchange: HttpExchange, modelVersion: string, environment: InferEnvironment): Promise<void> {
@@ -52,7 +54,7 @@ export async function handleInfer(exchange: HttpExchange, modelVersion: string, 
   try {
     const call = readCall(exchange, modelVersion, environment, headerLength, { ...sent, streamed }, sharedMemory)
     if (environment.headerForwardPattern !== null) forwardHeaders(environment.headerForwardPattern, exchange.rawHeaders(), call.request.parameters)
-    const body = await inferredBody(exchange, call, server, trace)
+    const body = await inferredBody(exchange, call, server, trace, () => { environment.recycle(collected.body) })
     if (body === null) return
     trace?.timestamp('HTTP_SEND_START', steadyNanoseconds())
     const responseEncoding = acceptedEncoding(exchange.header('accept-encoding'))
@@ -64,11 +66,14 @@ export async function handleInfer(exchange: HttpExchange, modelVersion: string, 
 }
 
 /** Runs the request. @returns null: nobody waits for the answer any more */
-async function inferredBody(exchange: HttpExchange, call: InferCall, server: InferenceServer, trace: RequestTrace | undefined): Promise<InferBodyPieces | null> {
+async function inferredBody(
+  exchange: HttpExchange, call: InferCall, server: InferenceServer, trace: RequestTrace | undefined, onInputsFree: () => void,
+): Promise<InferBodyPieces | null> {
   const signal = abortSignal(exchange)
   const classified = [...call.outputForms].flatMap(([output, form]) => (form.classification > 0 ? [output] : []))
   const classes = readOutputClasses(server, call.request, classified)
-  const { response } = await server.infer(trace === undefined ? call.request : { ...call.request, trace }, { signal })
+  const { response, inputsAreFree } = await server.infer(trace === undefined ? call.request : { ...call.request, trace }, { signal })
+  if (inputsAreFree === true) onInputsFree()
   if (exchange.response.destroyed) return null
   // The system has it all by then. A connection that breaks off before leaves them to the collector: the system may still read them.
   exchange.response.once('finish', () => { releaseOutputs(response.outputs) })

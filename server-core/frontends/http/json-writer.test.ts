@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { loadNativeAddon, NATIVE_ADDON_PATH, type NativeAddonResult } from '../../backends/native-addon.ts'
 import type { DataType } from '../../contract/inference.ts'
 import { randomNumbers } from '../../testing/random-numbers.ts'
 import { addTensorData, jsonDouble, jsonParameters, jsonString, JsonWriter } from './json-writer.ts'
@@ -7,9 +8,9 @@ function bytesOf(view: ArrayBufferView): Uint8Array {
   return new Uint8Array(view.buffer, view.byteOffset, view.byteLength)
 }
 
-function written(datatype: DataType, data: Uint8Array, count: number): string {
+function written(datatype: DataType, data: Uint8Array, count: number, native?: () => NativeAddonResult): string {
   const writer = new JsonWriter()
-  addTensorData(writer, 'OUT', datatype, data, count)
+  addTensorData(writer, 'OUT', datatype, data, count, native)
   return Buffer.concat(writer.finish()).toString('latin1')
 }
 
@@ -50,14 +51,30 @@ describe('addTensorData', () => {
     expect(() => written(datatype, new Uint8Array(2), 1)).toThrow(`sending ${datatype} data via JSON is not supported. Please use the binary data format for output`)
   })
 
-  it.each(['FP32', 'FP64'] as const)('prints numbers together as it prints each: %s', (datatype) => {
-    const random = randomNumbers(5)
-    const special = [0, -0, NaN, Infinity, -Infinity, 1, -2, 1e21, 1e30, 1e-7, 123456789]
-    for (const share of [0, 20, 2]) {
-      const values = Array.from({ length: 9000 }, () => (share > 0 && random(share) === 0 ? special[random(special.length)] as number : random(1 << 30) / 2 ** random(60) + 0.1))
-      const tensor = datatype === 'FP32' ? Float32Array.from(values) : Float64Array.from(values)
-      expect(written(datatype, bytesOf(tensor), tensor.length)).toBe(`[${Array.from(tensor, jsonDouble).join(',')}]`)
-    }
+  const addon = loadNativeAddon(NATIVE_ADDON_PATH)
+  const printers: readonly (readonly [string, () => NativeAddonResult])[] = [['the engine', () => ({ ok: false, reason: 'not asked' })], ['the addon', () => addon]]
+
+  it('finds the addon that these tests compare with', () => { expect(addon).toMatchObject({ ok: true }) })
+
+  describe.each(printers)('by %s', (_name, native) => {
+    it.each(['FP32', 'FP64'] as const)('prints numbers together as it prints each: %s', (datatype) => {
+      const random = randomNumbers(5)
+      const special = [0, -0, NaN, Infinity, -Infinity, 1, -2, 1e21, 1e30, 1e-7, 123456789]
+      for (const share of [0, 20, 2]) {
+        const values = Array.from({ length: 9000 }, () => (share > 0 && random(share) === 0 ? special[random(special.length)] as number : random(1 << 30) / 2 ** random(60) + 0.1))
+        const tensor = datatype === 'FP32' ? Float32Array.from(values) : Float64Array.from(values)
+        expect(written(datatype, bytesOf(tensor), tensor.length, native)).toBe(`[${Array.from(tensor, jsonDouble).join(',')}]`)
+      }
+    })
+
+    it.each(['FP32', 'FP64'] as const)('prints any bits, and what lies around powers of ten: %s', (datatype) => {
+      const random = randomNumbers(7)
+      const bits = Uint32Array.from({ length: 20_000 }, () => random(2 ** 32))
+      const powers = Array.from({ length: 640 }, (_, i) => Number(`1e${i - 323}`)).flatMap((power) => [power, power * (1 + 2 ** -52), power * (1 - 2 ** -53), -3 * power])
+      for (const tensor of datatype === 'FP32' ? [new Float32Array(bits.buffer), Float32Array.from(powers)] : [new Float64Array(bits.buffer), Float64Array.from(powers)]) {
+        expect(written(datatype, bytesOf(tensor), tensor.length, native)).toBe(`[${Array.from(tensor, jsonDouble).join(',')}]`)
+      }
+    })
   })
 
   it('writes long data whole', () => {

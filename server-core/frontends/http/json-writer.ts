@@ -1,4 +1,5 @@
 /** Writes JSON as RapidJSON does: doubles with a fraction, bare NaN and Infinity, tensor bytes untouched but for escaping. */
+import { nativeAddon, type NativeAddonResult } from '../../backends/native-addon.ts'
 import type { DataType, ParameterValue } from '../../contract/inference.ts'
 import { ServerError } from '../../server-error.ts'
 
@@ -28,6 +29,12 @@ export class JsonWriter {
     if (isAscii) { this.add(`"${view.toString('latin1')}"`); return }
     this.#flush()
     this.#pieces.push(escapeBytes(view))
+  }
+
+  /** Text that is there as bytes. */
+  addAscii(bytes: Buffer): void {
+    this.#flush()
+    this.#pieces.push(bytes)
   }
 
   finish(): Buffer[] {
@@ -103,13 +110,19 @@ export function jsonParameters(parameters: Readonly<Record<string, ParameterValu
 /**
  * Adds the flat `data` array of a tensor.
  * @param elementCount product of the shape; the raw bytes were checked against it for every type but BYTES.
+ * @param native prints many doubles where it is there
  * @throws ServerError INVALID_ARG for FP16 and BF16, INTERNAL when a BYTES tensor does not match its shape.
  */
-export function addTensorData(writer: JsonWriter, name: string, datatype: DataType, data: Uint8Array, elementCount: number): void {
+export function addTensorData(
+  writer: JsonWriter, name: string, datatype: DataType, data: Uint8Array, elementCount: number, native: () => NativeAddonResult = nativeAddon,
+): void {
   if (datatype === 'BYTES') { addByteStrings(writer, name, data, elementCount); return }
   writer.add('[')
   const numbers = numberReader(datatype, data)
-  if (numbers !== undefined) addNumbers(writer, numbers, elementCount, datatype === 'FP32' || datatype === 'FP64')
+  const isFloat = datatype === 'FP32' || datatype === 'FP64'
+  const addon = isFloat && elementCount >= WORTH_THE_ADDON ? native() : null
+  if (addon?.ok === true) writer.addAscii(addon.addon.jsonNumbers(data, datatype === 'FP32'))
+  else if (numbers !== undefined) addNumbers(writer, numbers, elementCount, isFloat)
   else {
     const element = elementReader(datatype, data)
     for (let i = 0; i < elementCount; i++) {
@@ -119,6 +132,9 @@ export function addTensorData(writer: JsonWriter, name: string, datatype: DataTy
   }
   writer.add(']')
 }
+
+/** So many doubles are printed in a third of the time by the addon, where there is one. Below that the call costs what it saves. */
+const WORTH_THE_ADDON = 64
 
 /** Numbers that are printed together: the engine prints an array of doubles without a string for each. */
 const TOGETHER = 4096

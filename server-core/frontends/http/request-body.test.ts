@@ -1,7 +1,8 @@
 import { PassThrough } from 'node:stream'
 import type { IncomingMessage } from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { BodyCollector } from './request-body.ts'
+import { BufferPool } from '../buffer-pool.ts'
+import { AbortedUploadError, BodyCollector } from './request-body.ts'
 
 /** Chunks as the HTTP parser hands them on: each in memory of its own, but for the last, which is a part of something. */
 function chunksOf(sizes: readonly number[]): Buffer[] {
@@ -14,7 +15,7 @@ describe('a body', () => {
     const chunks = chunksOf(sizes)
     const expected = Buffer.concat(chunks)
     const stream = new PassThrough()
-    const collected = new BodyCollector(1 << 20, expected.byteLength).collect(stream as unknown as IncomingMessage)
+    const collected = new BodyCollector(1 << 20, expected.byteLength, new BufferPool(0)).collect(stream as unknown as IncomingMessage)
     for (const chunk of chunks) stream.write(chunk)
     stream.end()
     const { body, byteLength } = await collected
@@ -22,10 +23,25 @@ describe('a body', () => {
     expect(chunks.map((chunk) => chunk.byteLength)).toEqual([0, 0, 0, 0, 2000])
   })
 
+  it('has its memory from the pool, and leaves it there where the client goes away', async () => {
+    const pool = new BufferPool(1 << 20)
+    const first = pool.take(200_000)
+    pool.giveBack(first)
+    const free = pool.freeBytes
+    const stream = new PassThrough()
+    const collected = new BodyCollector(1 << 20, 200_000, pool).collect(stream as unknown as IncomingMessage)
+    stream.write(Buffer.alloc(65_536))
+    await new Promise((resolve) => { setImmediate(resolve) })
+    expect(pool.freeBytes).toBe(0)
+    stream.destroy()
+    await expect(collected).rejects.toThrow(AbortedUploadError)
+    expect(pool.freeBytes).toBe(free)
+  })
+
   it('of one chunk is that chunk', async () => {
     const chunk = Buffer.alloc(100_000, 7)
     const stream = new PassThrough()
-    const collected = new BodyCollector(1 << 20, chunk.byteLength).collect(stream as unknown as IncomingMessage)
+    const collected = new BodyCollector(1 << 20, chunk.byteLength, new BufferPool(0)).collect(stream as unknown as IncomingMessage)
     stream.end(chunk)
     expect((await collected).body).toBe(chunk)
     expect(chunk.byteLength).toBe(100_000)

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { releaseMemory } from '../../release-memory.ts'
 import { ServerError } from '../../server-error.ts'
+import type { BufferPool } from '../buffer-pool.ts'
 
 /** Largest Content-Length the protocol knows. */
 export const MAX_BODY_LENGTH = 2_147_483_647
@@ -33,6 +34,7 @@ export class BodyCollector {
   idleChecks = 0
   readonly #limit: number
   readonly #announced: number
+  readonly #pool: BufferPool
   readonly #take: ((piece: Buffer) => void) | undefined
   readonly #chunks: Buffer[] = []
   #target: Buffer | undefined
@@ -42,9 +44,11 @@ export class BodyCollector {
 
   /**
    * @param limit bytes kept; what goes beyond is counted and dropped.
+   * @param pool where a body of several chunks has its memory from; whoever knows that nobody looks at it any more gives it back
    * @param take is given the pieces as they come, up to the limit; then none is kept.
    */
-  constructor(limit: number, announced: number, take?: (piece: Buffer) => void) {
+  constructor(limit: number, announced: number, pool: BufferPool, take?: (piece: Buffer) => void) {
+    this.#pool = pool
     this.#take = take
     this.#limit = limit
     this.#announced = announced
@@ -53,7 +57,12 @@ export class BodyCollector {
   /** @throws TooManyChunksError, AbortedUploadError */
   collect(request: IncomingMessage): Promise<CollectedBody> {
     return new Promise((resolve, reject) => {
-      const abort = () => { if (!this.#isSettled) { this.#isSettled = true; reject(new AbortedUploadError()) } }
+      const abort = () => {
+        if (this.#isSettled) return
+        this.#isSettled = true
+        this.#drop()
+        reject(new AbortedUploadError())
+      }
       request.on('data', (chunk: Buffer) => {
         try {
           this.#add(chunk)
@@ -88,11 +97,12 @@ export class BodyCollector {
 
   #drop(): void {
     this.#chunks.length = 0
+    if (this.#target !== undefined) this.#pool.giveBack(this.#target)
     this.#target = undefined
   }
 
   #join(length: number): Buffer {
-    const target = Buffer.allocUnsafeSlow(length)
+    const target = this.#pool.take(length).subarray(0, length)
     let at = 0
     for (const chunk of this.#chunks) {
       at += chunk.copy(target, at)

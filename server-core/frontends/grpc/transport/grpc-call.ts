@@ -1,7 +1,7 @@
 /** One call: messages of the client in, messages and one status out, over one HTTP/2 stream. */
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
 import { timerMilliseconds } from '../../frontend.ts'
-import type { BufferPool } from './buffer-pool.ts'
+import type { BufferPool } from '../../buffer-pool.ts'
 import { FRAME_PREFIX_BYTES, MAX_MESSAGE_BYTES, type OutgoingMessage } from './message.ts'
 import { ACCEPTED_ENCODINGS, compress, decompress, isMessageEncoding, type MessageEncoding } from './message-compression.ts'
 import { MessageReader, MessageTooLargeError } from './message-reader.ts'

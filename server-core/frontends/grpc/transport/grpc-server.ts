@@ -6,7 +6,7 @@ import { createSecureServer, createServer, type Http2SecureServer, type Http2Ser
 import { Server as NetServer } from 'node:net'
 import type { Logger } from '../../../logger.ts'
 import { listen, logDraining, timerMilliseconds } from '../../frontend.ts'
-import { BufferPool } from './buffer-pool.ts'
+import { BufferPool } from '../../buffer-pool.ts'
 import { Connection, type ConnectionOptions } from './connection.ts'
 import { GrpcCall } from './grpc-call.ts'
 import { GRPC_STATUS, type GrpcStatus } from './grpc-status.ts'

@@ -1,5 +1,5 @@
 /** Cuts the bytes of a call into its messages. Each message is gathered into one buffer as its bytes come: they are copied once. */
-import type { BufferPool } from './buffer-pool.ts'
+import type { BufferPool } from '../../buffer-pool.ts'
 import { FRAME_PREFIX_BYTES } from './message.ts'
 
 /**
