@@ -34,6 +34,8 @@ export interface BackendModelContext extends BackendContext {
   readonly autoComplete: boolean
   /** The instance groups as the config has them, before defaults filled them in; a backend may prefer others where there are none. Absent: unknown. */
   readonly writtenInstanceGroups?: readonly ModelInstanceGroup[]
+  /** The backend's own library serves, whatever file `runtime` names: whoever asks has found that no such file is there. */
+  readonly takesOwnLibrary?: boolean
 }
 
 export interface BackendInstanceContext {

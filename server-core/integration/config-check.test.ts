@@ -104,19 +104,27 @@ const IDLE: BackendModelInstance = {
 }
 
 function withoutSessions(backend: Backend): Backend {
-  return { ...backend, initializeModel: async (context) => ({ ...await backend.initializeModel(context), initializeInstance: async () => IDLE }) }
+  return {
+    ...backend,
+    async initializeModel(context) {
+      const model = await backend.initializeModel(context)
+      const { config, followsHostPolicy = false } = model
+      return { config, followsHostPolicy, initializeInstance: async () => IDLE, finalize: () => model.finalize() }
+    },
+  }
 }
 
-function loaderOf(disableAutoComplete: boolean): ModelLoader {
+/** One for all cases: opening backend libraries for each would take most of the time. */
+function loaderOf(disableAutoComplete: boolean): { readonly loader: ModelLoader; readonly registry: BackendRegistry } {
   const logs = new LogHub()
   const options = serverOptions({ modelRepositories: [], modelControlMode: 'explicit', disableAutoCompleteConfig: disableAutoComplete })
   const registry = new BackendRegistry(builtInBackends(logs).map(withoutSessions), options, logs)
-  return new ModelLoader({ registry, disableAutoComplete, rateLimiter: null, hostPolicies: options.hostPolicies, npu: { source: 'auto', fallback: 'fail' }, clock: systemClock, logs })
+  const loader = new ModelLoader({ registry, disableAutoComplete, rateLimiter: null, hostPolicies: options.hostPolicies, npu: { source: 'auto', fallback: 'fail' }, clock: systemClock, logs })
+  return { loader, registry }
 }
 
 /** Why the load refuses; null: it does not. */
-async function refusal(repository: string, disableAutoComplete: boolean): Promise<string | null> {
-  const loader = loaderOf(disableAutoComplete)
+async function refusal(repository: string, loader: ModelLoader): Promise<string | null> {
   try {
     const directory = await readModelDirectory(repository, 'm', `${repository}/m`)
     const config = await loader.readConfig(directory)
@@ -152,6 +160,7 @@ const CASES = 250
 describe('the check of a config and its load', () => {
   it.each([['with', false], ['without', true]] as const)('are of one opinion %s auto-completion', { timeout: 120_000 }, async (_name, isOff) => {
     await using repository = await TemporaryRepository.create({ 'm/labels.txt': 'a\nb\n', 'm/warmup/raw.bin': new Uint8Array(8), 'm/warmup/empty.bin': new Uint8Array(4), 'm/sub/labels.txt': 'a\n' })
+    const { loader, registry } = loaderOf(isOff)
     let refused = 0
     let repaired = 0
     for (let seed = 1; seed <= CASES; seed++) {
@@ -168,7 +177,7 @@ describe('the check of a config and its load', () => {
       await repository.remove('m/10')
       await repository.write({ 'm/config.pbtxt': text, [`m/2/${random(20) === 0 ? 'model.py' : fileName}`]: bytes(isMixed ? second : first), [`m/10/${fileName}`]: bytes(first) })
 
-      const why = await refusal(repository.path, isOff)
+      const why = await refusal(repository.path, loader)
       const findings = await found(repository.path, text, isOff)
       expect(findings.length > 0, `seed ${seed}: ${why ?? 'it loads'}\n${text}\n${JSON.stringify(files)} ${isMixed ? 'mixed' : ''}\n${findings.map(({ code, message }) => `${code}: ${message.en}`).join('\n')}`).toBe(why !== null)
       if (why === null) continue
@@ -180,11 +189,12 @@ describe('the check of a config and its load', () => {
       repaired++
       await repository.write({ 'm/config.pbtxt': after.text })
       const still = await found(repository.path, after.text, isOff)
-      expect(still.length > 0, `seed ${seed}, repaired:\n${after.text}\n${JSON.stringify(files)}`).toBe(await refusal(repository.path, isOff) !== null)
+      expect(still.length > 0, `seed ${seed}, repaired:\n${after.text}\n${JSON.stringify(files)}`).toBe(await refusal(repository.path, loader) !== null)
     }
     // Both kinds came up, and many of the refused are repaired by fixes alone.
     expect(refused).toBeGreaterThan(CASES / 3)
     expect(CASES - refused).toBeGreaterThan(CASES / 6)
     expect(repaired).toBeGreaterThan(CASES / 20)
+    await registry.finalize()
   })
 })

@@ -49,7 +49,7 @@ export class NativeModel implements BackendModel, NativeModelListener {
     const given = printModelConfigJson(config)
     const initialized = await host.loadModel({
       token: model.#token, name: context.modelName, version: context.modelVersion, directory: context.modelDirectory, backend,
-      library: config.runtime === '' ? null : config.runtime, config: given, backendConfig, autoComplete: context.autoComplete,
+      library: config.runtime === '' || context.takesOwnLibrary === true ? null : config.runtime, config: given, backendConfig, autoComplete: context.autoComplete,
       mayReschedule: config.sequence_batching?.iterative_sequence === true,
       outputs: config.output.map(({ name }) => name), states: config.sequence_batching?.state.map((state) => state.output_name) ?? [],
     }, model)

@@ -49,6 +49,13 @@ describe.each(['worker', 'native'])('onnxruntime backend, implementation=%s', (i
     expect(results.map((result) => Buffer.from(result.response.outputs[0]!.data))).toEqual(inputs.map((data) => Buffer.from(data)))
   })
 
+  it('serves a model whose runtime names a file that is not there', async () => {
+    await using repository = await TemporaryRepository.create({ 'adds/1/model.onnx': addModel(), 'adds/config.pbtxt': `runtime: "libtriton_other.so"\n${ONE_INSTANCE}` })
+    await using test = createServer([repository.path], { loadModels: ['adds'] })
+    await test.server.start()
+    expect(test.server.isModelReady('adds', '')).toBe(true)
+  })
+
   it('refuses BF16 with the reason', async () => {
     await using repository = await TemporaryRepository.create({ 'brain/1/model.onnx': identityModel('BF16') })
     await using test = createServer([repository.path])

@@ -47,7 +47,7 @@ export function createOnnxRuntimeBackend(options: OnnxRuntimeBackendOptions): Ba
       refuseFirst(bfloat16Problems(config))
       const settings = readSessionSettings(config, context.backendConfig)
       if (choice.implementation === 'native' && library !== null) {
-        return library.initializeModel({ ...context, config, backendConfig: { ...context.backendConfig, 'library-path': onnxRuntimeLibrary } })
+        return library.initializeModel({ ...context, config, takesOwnLibrary: true, backendConfig: { ...context.backendConfig, 'library-path': onnxRuntimeLibrary } })
       }
       const model: BackendModel = {
         config,
