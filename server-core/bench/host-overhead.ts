@@ -10,6 +10,7 @@ import type { Tensor } from '../contract/inference.ts'
 import { identityModel } from '../testing/onnx-fixture.ts'
 import { BenchInstance, type BenchModel } from './bench-instance.ts'
 import { machineFacts } from './machine-facts.ts'
+import { threadRoundTrip } from './thread-round-trip.ts'
 
 const DOUBLED: BenchModel = {
   output: 'Y',
@@ -39,6 +40,8 @@ export interface HostOverhead {
   readonly native: BatchCost
   /** Copies that a small output makes on its way to JavaScript, counted. */
   readonly copiesOfSmallOutput: number
+  /** Microseconds that the machine takes to wake a bare thread and to be woken by it. */
+  readonly bareRoundTrip: number
 }
 
 /** Builds the backend where it is stale. */
@@ -59,6 +62,7 @@ export async function hostOverhead(): Promise<HostOverhead> {
   return {
     host: meters[0].cost, worker: meters[1].cost, native: meters[2].cost,
     copiesOfSmallOutput: (host.native.copies().tensors - copied) / (ROUNDS * BATCHES_OF_ROUND),
+    bareRoundTrip: await threadRoundTrip(),
   }
 }
 
@@ -97,10 +101,11 @@ class Meter {
 }
 
 /** The lines of the report. `goal`: microseconds at the median. */
-export function describeHostOverhead({ host, worker, native, copiesOfSmallOutput }: HostOverhead, goal: number): string[] {
+export function describeHostOverhead({ host, worker, native, copiesOfSmallOutput, bareRoundTrip }: HostOverhead, goal: number): string[] {
   const cost = ({ p50, p99, ownThread }: BatchCost) => `p50 ${p50.toFixed(1)} us, p99 ${p99.toFixed(1)} us, ${ownThread.toFixed(1)} us of the server's own thread`
   return [
     `host overhead a batch, JavaScript to a backend library and back: ${cost(host)} (goal: p50 <= ${goal} us on an idle machine): ${host.p50 <= goal ? 'met' : 'NOT MET'}`,
+    `  this machine takes ${bareRoundTrip.toFixed(1)} us (p50) to wake another thread and to be woken by it, with nothing in between`,
     `  a batch of one small request through onnxruntime, native: ${cost(native)}`,
     `  on a worker thread: ${cost(worker)}; native / worker: p50 ${(native.p50 / worker.p50).toFixed(2)}, own thread ${(native.ownThread / worker.ownThread).toFixed(2)}`,
     `  a small output is copied ${copiesOfSmallOutput.toFixed(2)} times on its way to JavaScript (64 KB and more: not at all outside Electron); inputs are read where they lie`,
