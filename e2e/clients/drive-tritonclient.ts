@@ -38,7 +38,7 @@ const modelFile = join(files.path, 'sent.onnx')
 writeFileSync(modelFile, arithmetic('Add'))
 const server = await startServerProcess([
   `--model-repository=${repository.path}`, '--model-control-mode=explicit', ...CLIENT_MODELS.map((name) => `--load-model=${name}`), '--allow-client-shm=true',
-  '--http-max-input-size=268435456', '--backend-config=onnxruntime,implementation=worker',
+  '--http-max-input-size=268435456',
 ])
 try {
   if (values.serve) {
