@@ -20,6 +20,7 @@ import { describeHostOverhead, hostOverhead } from './host-overhead.ts'
 import { machineFacts } from './machine-facts.ts'
 import { onnxRuntimeFigures } from './onnxruntime-implementations.ts'
 import { protocolFigures } from './protocols.ts'
+import { pythonFigures } from './python.ts'
 import { countTensorCopies, describeTensorCopies } from './tensor-copies.ts'
 
 const CONCURRENCIES = [1, 8, 32]
@@ -77,7 +78,7 @@ async function bench(): Promise<void> {
     await server.stop()
   }
   await report(samples, bare, serverResident - held.residentBytes, serverResident)
-  for (const line of [parsingFigures(), lintFigures(), await listingFigures(directory), ...await onnxRuntimeFigures(join(directory, 'implementations'), { rounds, seconds }), ...await protocolFigures({ rounds, seconds: seconds / 2 })]) process.stdout.write(`${line}\n`)
+  for (const line of [parsingFigures(), lintFigures(), await listingFigures(directory), ...await onnxRuntimeFigures(join(directory, 'implementations'), { rounds, seconds }), ...await protocolFigures({ rounds, seconds: seconds / 2 }), ...await pythonFigures({ rounds, seconds: seconds / 2 })]) process.stdout.write(`${line}\n`)
 }
 
 /** The sample repository plus an identity model; the recogniser as shipped (batching on, one instance, one thread). */

@@ -4,11 +4,7 @@
  * server, which a busy machine changes least. By itself: `npm run bench -- --only=protocols`, or `node server-core/bench/protocols.ts --rounds=3
  * --seconds=2 [--concurrency=8] [--without=fastapi] [--cpu-prof=<directory>]`.
  */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
-import { createInterface } from 'node:readline'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { loadProtoServices } from '../frontends/grpc/proto-services.ts'
 import { startServerProcess } from '../testing/server-process.ts'
@@ -16,6 +12,8 @@ import { TemporaryRepository } from '../testing/temporary-repository.ts'
 import { binaryRequest, grpcLoad, jsonBody, load, type Job } from './load-process.ts'
 import type { LoadResult } from './load-meter.ts'
 import { machineFacts } from './machine-facts.ts'
+import { startFastApi, startGrpcJs, type OtherService } from './other-services.ts'
+import { processorSeconds } from './processor-time.ts'
 
 export interface ProtocolBenchOptions {
   readonly rounds: number
@@ -33,10 +31,6 @@ const SIZES = [{ name: '64 B', model: 'small', elements: 16 }, { name: '600 KB',
 const CONCURRENCIES = [1, 8, 32]
 /** Throughput per processor second of the server over FastAPI's. */
 const GOALS = { binary: 1, largeJson: 3, largeGrpc: 1.5 }
-const GRPC_JS = fileURLToPath(new URL('grpc-js-echo.ts', import.meta.url))
-const FASTAPI = fileURLToPath(new URL('fastapi_identity.py', import.meta.url))
-/** USER_HZ of Linux, in which /proc counts processor time. */
-const TICKS_PER_SECOND = 100
 const MODEL_INFER = '/inference.GRPCInferenceService/ModelInfer'
 
 interface Sample extends LoadResult {
@@ -105,54 +99,6 @@ function casesOf({ name: size, model, elements }: typeof SIZES[number], server: 
       { name: 'FastAPI JSON', size, processId: fastApi.processId, run: (given: Load) => load({ ...json, ...given, port: fastApi.port }) },
     ]),
   ]
-}
-
-/** Something to compare with, in a process of its own. */
-interface OtherService {
-  readonly processId: number
-  readonly port: number
-  stop(): Promise<void>
-}
-
-/** @returns why there is none, where a package is missing */
-async function startFastApi(): Promise<OtherService | string> {
-  const python = process.env['PYTHON'] ?? 'python3'
-  const service = await startService(python, FASTAPI)
-  if (typeof service !== 'string') return service
-  return `${python} cannot run it (${service}); on Debian: apt-get install python3-fastapi python3-uvicorn python3-uvloop python3-httptools python3-numpy, or PYTHON=<one that has them>`
-}
-
-async function startGrpcJs(): Promise<OtherService> {
-  const service = await startService(process.execPath, GRPC_JS)
-  if (typeof service === 'string') throw new Error(`the service of grpc-js did not start: ${service}`)
-  return service
-}
-
-/** Starts a program that says `PORT <n>`. @returns what it said instead */
-async function startService(command: string, file: string): Promise<OtherService | string> {
-  const child = spawn(command, [file], { stdio: ['ignore', 'pipe', 'pipe'] })
-  let problem = ''
-  child.stderr.on('data', (chunk: Buffer) => { problem += chunk.toString('utf8') })
-  const exited = new Promise<string>((resolve) => {
-    child.on('error', (error) => { resolve(error.message) })
-    child.on('close', () => { resolve(problem.trim()) })
-  })
-  const said = once(createInterface({ input: child.stdout }), 'line').then(([line]) => Number(/^PORT (\d+)$/.exec(String(line))?.[1]))
-  const port = await Promise.race([said, exited])
-  if (typeof port === 'string') return port
-  return {
-    processId: child.pid ?? 0, port,
-    async stop() {
-      child.kill('SIGTERM')
-      await exited
-    },
-  }
-}
-
-/** User and system time of all threads of a process, in seconds. */
-function processorSeconds(processId: number): number {
-  const fields = readFileSync(`/proc/${processId}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
 }
 
 function report(rows: readonly Row[], { rounds, seconds, fastApi }: { readonly rounds: number; readonly seconds: number; readonly fastApi: string | null }): string[] {
