@@ -14,6 +14,7 @@ import type { EnsembleGraph } from './ensemble.ts'
 import type { ErrorValue } from './errors.ts'
 import type { InferenceRequest, InferenceResponse, ModelMetadata } from './inference.ts'
 import type { ModelConfig } from './model-config.ts'
+import type { PythonInterpreter } from './python-interpreters.ts'
 import type { ModelControlMode, ModelSummary, TrafficSplitSettings } from './repository.ts'
 import type { ServerSample } from './statistics.ts'
 
@@ -284,6 +285,11 @@ export interface ConsoleCommands {
   'npu.setFaults': (args: { faults: readonly SimulatedFault[] }) => readonly SimulatedFault[]
   /** Checks the machine now; takes up to some seconds. */
   'doctor.run': () => DoctorReport
+  /**
+   * The Pythons that a model (null: any) could run with, usable ones first; takes up to some seconds, since each is started. Environments beside the model,
+   * its repository and in the folder of that are among them.
+   */
+  'python.interpreters': (args: { model: string | null }) => readonly PythonInterpreter[]
   'log.recent': (args: { count: number }) => readonly LogEntry[]
 }
 

@@ -1,9 +1,10 @@
 import { realpath, stat } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
 import type { ModelConfig } from '../../contract/model-config.ts'
+import { PYTHON_INTERPRETER_PARAMETER } from '../../contract/python-interpreters.ts'
 import { ServerError } from '../../server-error.ts'
 import { NATIVE_ADDON_PATH } from '../native-addon.ts'
-import { INTERPRETER_PARAMETER, type PythonSettings } from './python-settings.ts'
+import type { PythonSettings } from './python-settings.ts'
 
 /** What a model's process is started with. */
 export interface PythonEnvironment {
@@ -32,10 +33,10 @@ export async function findPythonEnvironment(config: ModelConfig, modelDirectory:
     ...base, PYTHONPATH: [base['PYTHONPATH'], NATIVE_PACKAGES].filter((path) => path !== undefined && path !== '').join(delimiter),
     ...(settings.cannLibraryDirectory === '' ? {} : { [CANN_DIRECTORY_VARIABLE]: settings.cannLibraryDirectory }),
   }
-  const chosen = config.parameters[INTERPRETER_PARAMETER]?.string_value ?? ''
+  const chosen = config.parameters[PYTHON_INTERPRETER_PARAMETER]?.string_value ?? ''
   const written = config.parameters[ENVIRONMENT_PARAMETER]?.string_value ?? ''
   if (written === '') return { interpreter: chosen === '' ? settings.interpreter : chosen, variables }
-  if (chosen !== '') throw new ServerError('INVALID_ARG', `model '${config.name}' has both parameters ${ENVIRONMENT_PARAMETER} and ${INTERPRETER_PARAMETER}: leave one out`)
+  if (chosen !== '') throw new ServerError('INVALID_ARG', `model '${config.name}' has both parameters ${ENVIRONMENT_PARAMETER} and ${PYTHON_INTERPRETER_PARAMETER}: leave one out`)
   const directory = await environmentDirectory(config.name, written.startsWith(MODEL_DIRECTORY) ? join(modelDirectory, written.slice(MODEL_DIRECTORY.length)) : written)
   const path = [join(directory, 'bin'), base['PATH'] ?? ''].filter((part) => part !== '').join(delimiter)
   const libraries = [join(directory, 'lib'), base['LD_LIBRARY_PATH'] ?? ''].filter((part) => part !== '').join(delimiter)

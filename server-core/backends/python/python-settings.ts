@@ -20,8 +20,8 @@ export interface PythonSettings {
 const MEBIBYTE = 1024 * 1024
 const PREFIX_PATTERN = /^[\w.-]{1,200}$/
 
-/** The parameter of a model that chooses its interpreter. */
-export const INTERPRETER_PARAMETER = 'PYTHON_INTERPRETER'
+/** A name of the path: what models run with where nobody chose. */
+export const DEFAULT_INTERPRETER = 'python3'
 
 /** @throws ServerError INVALID_ARG that names the flag */
 export function readPythonSettings(backendConfig: Readonly<Record<string, string>>): PythonSettings {
@@ -47,7 +47,7 @@ export function readPythonSettings(backendConfig: Readonly<Record<string, string
     regionGrowthByteSize: bytes('shm-growth-byte-size', 1, "shm-growth-byte-size can't be smaller than 1 byte"),
     regionPrefix,
     stubTimeoutSeconds: Number(timeout),
-    interpreter: backendConfig['interpreter'] ?? 'python3',
+    interpreter: backendConfig['interpreter'] ?? DEFAULT_INTERPRETER,
     cannLibraryDirectory: backendConfig[CANN_LIBRARIES] ?? '',
   }
 }

@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { addModel } from '../../testing/onnx-fixture.ts'
 import { identityConfig, TemporaryRepository } from '../../testing/temporary-repository.ts'
 import { createTestServer, type TestServer } from '../../testing/test-server.ts'
@@ -41,6 +41,23 @@ describe('model.traffic', () => {
     await traffic({ name: 'm', split: null })
     expect(test.server.modelSummaries()[0]?.traffic).toBeNull()
   })
+})
+
+describe('python.interpreters', () => {
+  it('tells which interpreter models run with, and what a window may not ask', async () => {
+    // Those of the system alone: a machine of developers may have many.
+    for (const [name, value] of Object.entries({ PATH: '/usr/bin:/bin', PYENV_ROOT: '/nowhere' })) vi.stubEnv(name, value)
+    onTestFinished(() => { vi.unstubAllEnvs() })
+    await using repository = await TemporaryRepository.create({ 'm/config.pbtxt': identityConfig(), 'm/1/x': '', 'm/env/pyvenv.cfg': '' })
+    await using test = createTestServer([repository.path])
+    await test.server.start()
+    const ask = async (args: unknown) => handlersOf(test)['python.interpreters'](args, NO_WINDOW)
+    const found = await ask({ model: 'm' })
+    expect(found.filter(({ isDefault }) => isDefault)).toMatchObject([{ version: expect.stringMatching(/^3\./) as string }])
+    expect(found).toContainEqual(expect.objectContaining({ path: join(repository.path, 'm/env'), kind: 'venv', problem: expect.objectContaining({ en: `${repository.path}/m/env has no bin/python3` }) as unknown }))
+    await expect(ask({})).rejects.toMatchObject({ kind: 'INVALID_ARG' })
+    await expect(ask({ model: 'none' })).rejects.toMatchObject({ kind: 'NOT_FOUND' })
+  }, 60_000)
 })
 
 describe('the normalised config', () => {

@@ -1,6 +1,8 @@
 /** What each console command does: translate, call the server, translate back. One entry per command of the contract. */
 import { readFile, stat } from 'node:fs/promises'
-import { isAbsolute, join } from 'node:path'
+import { dirname, isAbsolute, join } from 'node:path'
+import { DEFAULT_INTERPRETER } from '../../backends/python/python-settings.ts'
+import { findPythonInterpreters } from '../../backends/python/python-interpreters.ts'
 import type { CommandResult, ConsoleCommandName, ConsoleEventName, ConsoleEvents, ModelDetail, ServerRestart, ServerStatus } from '../../contract/console-api.ts'
 import type { InferenceServer } from '../../inference-server.ts'
 import type { LogHub } from '../../logger.ts'
@@ -41,6 +43,8 @@ export interface ConsoleCommandContext {
   readonly restart: RestartServer | null
   /** The server runs with `--disable-auto-complete-config`. */
   readonly isAutoCompleteOff?: boolean
+  /** The server's own choice for models written in Python, a name or a path. Default: `python3`. */
+  readonly pythonInterpreter?: string
   /** Asks the CANN of this server. Default: the one that this process's environment leads to. */
   readonly readOm?: OmReader
 }
@@ -149,6 +153,14 @@ export function consoleCommandHandlers(context: ConsoleCommandContext): ConsoleC
     'npu.simulation': () => context.simulation.report(),
     'npu.setFaults': (args) => context.simulation.setFaults(objectArgument(args, 'arguments')['faults']),
     'doctor.run': () => devices.runDoctor(),
+    'python.interpreters': (args) => {
+      const model = stringOrNullField(objectArgument(args, 'arguments'), 'model')
+      const repositories = server.repositoryPaths.flatMap((path) => [path, dirname(path)])
+      return findPythonInterpreters({
+        defaultInterpreter: context.pythonInterpreter ?? DEFAULT_INTERPRETER, environment: process.env,
+        directories: [...new Set([...(model === null ? [] : [server.modelDirectory(model)]), ...repositories])],
+      })
+    },
     'log.recent': (args) => logs.recent(numberField(objectArgument(args, 'arguments'), 'count', 0, 100_000)),
   }
 }
