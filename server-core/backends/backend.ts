@@ -10,7 +10,7 @@
 import type { ModelConfig, ModelInstanceGroup } from '../contract/model-config.ts'
 import type { ModelInstanceReport } from '../contract/repository.ts'
 import type { MemoryUsage } from '../contract/statistics.ts'
-import type { DataType, ParameterValue, Tensor } from '../contract/inference.ts'
+import type { DataType, ParameterValue, RequestTrace, Tensor } from '../contract/inference.ts'
 import type { InferenceServer } from '../inference-server.ts'
 import type { Logger } from '../logger.ts'
 
@@ -101,6 +101,8 @@ export interface BackendRequest {
   readonly timeoutMicroseconds: number
   /** A row without a request in a batch of the direct sequence batcher: answered like the others, received by nobody. */
   readonly isNull: boolean
+  /** Absent: the request is not traced. */
+  readonly trace?: RequestTrace | undefined
   /** The last answer (of a model that is not decoupled: the only one). */
   respond(outputs: readonly Tensor[], parameters?: Readonly<Record<string, ParameterValue>>): void
   /** The last answer is this error. */

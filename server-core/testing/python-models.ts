@@ -1,6 +1,7 @@
 /** Python models for tests, and an interpreter that has numpy. */
 import { spawnSync } from 'node:child_process'
-import { createTestServer, type TestServer } from './test-server.ts'
+import type { InferenceRequest } from '../contract/inference.ts'
+import { createTestServer, requestOf, type TestServer } from './test-server.ts'
 import { TemporaryRepository } from './temporary-repository.ts'
 
 /** `PYTHON` of the environment, which `npm test` sets, or where one is found. @throws Error where none has numpy */
@@ -61,4 +62,42 @@ export async function pythonServer(
     throw error
   }
   return { ...test, repository, [Symbol.asyncDispose]: dispose }
+}
+
+/** Of `RUNNER`. */
+export const RUNNER_CONFIG = `backend: "python"
+input [ { name: "CODE" data_type: TYPE_STRING dims: [ 1 ] } ]
+output [ { name: "RESULT" data_type: TYPE_STRING dims: [ 1 ] } ]
+`
+/** A model that runs the Python code that it is sent, and answers with the JSON of its `result`. */
+export const RUNNER = pythonModel(`
+def initialize(self, args):
+    self.args = args
+    try:
+        pb_utils.InferenceRequest(model_name="double", requested_output_names=["OUT"], inputs=[]).exec()
+    except pb_utils.TritonModelException as error:
+        self.in_initialize = str(error)
+    self.double_is_ready = pb_utils.is_model_ready("double")
+def execute(self, requests):
+    scope = {"pb_utils": pb_utils, "np": np, "json": json, "asyncio": asyncio, "self": self, "request": requests[0], "result": None, "time": time, "os": os}
+    exec(requests[0].inputs()[0].as_numpy()[0].decode(), scope)
+    return [pb_utils.InferenceResponse([pb_utils.Tensor("RESULT", np.array([json.dumps(scope["result"])], dtype=object))])]`)
+
+/** What the code of `runPython` may use. */
+const ASKING = `
+def ask(model="double", value=3.0, names=("OUT",), **more):
+    return pb_utils.InferenceRequest(model_name=model, requested_output_names=list(names), inputs=[pb_utils.Tensor("IN", np.array([[value]], np.float32))], **more)
+def told(response):
+    if response.has_error():
+        return [response.error().code(), response.error().message()]
+    return [tensor.as_numpy().tolist() for tensor in response.output_tensors()]
+`
+
+/** Runs Python code in a model made of `RUNNER`; `ask(model, value)` there makes a request, `told(response)` its values or its error. @returns what the code leaves in `result` */
+export async function runPython(test: TestServer, model: string, code: string, more: Partial<InferenceRequest> = {}): Promise<unknown> {
+  const text = Buffer.from(`${ASKING}\n${code}`)
+  const length = Buffer.alloc(4)
+  length.writeUInt32LE(text.length)
+  const { response } = await test.server.infer(requestOf(model, [{ name: 'CODE', datatype: 'BYTES', shape: [1], data: Buffer.concat([length, text]) }], more))
+  return JSON.parse(Buffer.from(response.outputs[0]?.data ?? []).toString('utf8', 4)) as unknown
 }

@@ -1,34 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { identityConfig } from '../../testing/temporary-repository.ts'
-import { answering, PYTHON_CONFIG, pythonModel, pythonServer, type PythonServer } from '../../testing/python-models.ts'
+import { answering, PYTHON_CONFIG, pythonModel, pythonServer, RUNNER, RUNNER_CONFIG, runPython, type PythonServer } from '../../testing/python-models.ts'
 import { fp32, requestOf } from '../../testing/test-server.ts'
-
-/** A model that runs the Python code that it is sent, and answers with the JSON of its `result`. */
-const RUNNER_CONFIG = `backend: "python"
-input [ { name: "CODE" data_type: TYPE_STRING dims: [ 1 ] } ]
-output [ { name: "RESULT" data_type: TYPE_STRING dims: [ 1 ] } ]
-`
-const RUNNER = pythonModel(`
-def initialize(self, args):
-    self.args = args
-    try:
-        pb_utils.InferenceRequest(model_name="double", requested_output_names=["OUT"], inputs=[]).exec()
-    except pb_utils.TritonModelException as error:
-        self.in_initialize = str(error)
-    self.double_is_ready = pb_utils.is_model_ready("double")
-def execute(self, requests):
-    scope = {"pb_utils": pb_utils, "np": np, "json": json, "asyncio": asyncio, "self": self, "request": requests[0], "result": None, "time": time, "os": os}
-    exec(requests[0].inputs()[0].as_numpy()[0].decode(), scope)
-    return [pb_utils.InferenceResponse([pb_utils.Tensor("RESULT", np.array([json.dumps(scope["result"])], dtype=object))])]`)
-
-const ASKING = `
-def ask(model="double", value=3.0, names=("OUT",), **more):
-    return pb_utils.InferenceRequest(model_name=model, requested_output_names=list(names), inputs=[pb_utils.Tensor("IN", np.array([[value]], np.float32))], **more)
-def told(response):
-    if response.has_error():
-        return [response.error().code(), response.error().message()]
-    return [tensor.as_numpy().tolist() for tensor in response.output_tensors()]
-`
 
 describe('what a Python model asks of the server', () => {
   let test: PythonServer
@@ -66,20 +39,15 @@ dynamic_batching { default_queue_policy { timeout_action: REJECT default_timeout
   }, 180_000)
   afterAll(async () => { await test[Symbol.asyncDispose]() })
 
-  async function run(code: string, model = 'runner'): Promise<unknown> {
-    const text = Buffer.from(`${ASKING}\n${code}`)
-    const length = Buffer.alloc(4)
-    length.writeUInt32LE(text.length)
-    const { response } = await test.server.infer(requestOf(model, [{ name: 'CODE', datatype: 'BYTES', shape: [1], data: Buffer.concat([length, text]) }]))
-    return JSON.parse(Buffer.from(response.outputs[0]?.data ?? []).toString('utf8', 4)) as unknown
-  }
+  const run = (code: string, model = 'runner') => runPython(test, model, code)
 
   it('inference, which comes back with outputs or an error', async () => {
     expect(await run('result = told(ask().exec())')).toEqual([[[6]]])
     expect(await run('result = [told(ask(value=v).exec())[0] for v in range(50)]')).toEqual(Array.from({ length: 50 }, (_none, value) => [[value * 2]]))
     expect(await run('result = told(ask("nobody").exec())')).toEqual([2, "Model nobody - Error when running inference: Request for unknown model: 'nobody' is not found"])
     expect(await run('result = told(ask(names=["NOT"]).exec())')).toEqual([3, expect.stringContaining('Model double - Error when running inference: ')])
-    expect(await run('result = told(ask("stream").exec())')).toEqual([5, expect.stringContaining("Use 'decoupled=True'")])
+    expect(await run('result = told(ask("stream").exec())')).toEqual([5, "Model stream - Error when running inference: Model stream is using the decoupled. The current BLS request call doesn't support models using the "
+      + "decoupled transaction policy. Please use 'decoupled=True' argument to the 'exec' or 'async_exec' calls for decoupled models.'"])
     expect(await run('result = self.in_initialize')).toBe("BLS is only supported during the 'execute' function.")
   })
 

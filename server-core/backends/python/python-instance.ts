@@ -97,7 +97,7 @@ export class PythonInstance implements BackendModelInstance {
     this.#outputNames = new Set(options.config.output.map(({ name }) => name))
     const { server, metrics, log, logFields, settings } = options
     this.#calls = new StubCalls({
-      server, metrics, answer: (message) => { this.#connection?.send(message) },
+      server, metrics, answer: (message) => { this.#connection?.send(message) }, traceOf: (request) => this.#pending.get(request)?.request.trace,
       memory: {
         take: (tensors) => this.#open.take(tensors), takeBytes: (offset, byteLength) => this.#open.takeBytes(offset, byteLength), put: (tensors) => this.#open.put(tensors),
       },

@@ -1,4 +1,4 @@
-import type { Tensor } from '../../contract/inference.ts'
+import type { RequestTrace, Tensor } from '../../contract/inference.ts'
 import type { InferenceCall, InferenceServer } from '../../inference-server.ts'
 import { ServerError, toServerError } from '../../server-error.ts'
 import type { MetricKind, PythonMetric, PythonMetrics } from './python-metrics.ts'
@@ -19,6 +19,8 @@ export interface StubCallsOptions {
   readonly metrics: PythonMetrics
   readonly memory: CallMemory
   readonly answer: (message: CallAnswer) => void
+  /** The trace of a request that the model has; undefined: it is not traced, or is over. */
+  readonly traceOf: (request: number) => RequestTrace | undefined
 }
 
 /** What a model asks of the server it runs in, answered by the same calls that front ends use. */
@@ -56,12 +58,14 @@ export class StubCalls {
       const version = message.version < 0 ? '' : String(message.version)
       const server = this.#options.server()
       if (!message.decoupled && server.isDecoupled(message.model, version)) {
-        throw new ServerError('UNSUPPORTED', `Model ${message.model} is using the decoupled transaction policy, which a call for one response cannot take. `
-          + "Use 'decoupled=True' with exec or async_exec")
+        throw new ServerError('UNSUPPORTED', `Model ${message.model} is using the decoupled. The current BLS request call doesn't support models using the decoupled transaction `
+          + "policy. Please use 'decoupled=True' argument to the 'exec' or 'async_exec' calls for decoupled models.'")
       }
+      const trace = message.trace === undefined ? undefined : this.#options.traceOf(message.trace)?.child()
       const request = {
         modelName: message.model, modelVersion: version, id: message.id, inputs, requestedOutputs: message.outputs, parameters: parametersOf(message.parameters),
         sequenceId: sequenceIdOf(message.correlation), ...sequenceOf(message.flags), timeoutMicroseconds: message.timeout,
+        ...(trace === undefined ? {} : { trace }),
       }
       const inference = server.inferStream(request, {
         onResponse: ({ outputs, parameters }) => { respond(outputs, parameters, false) },

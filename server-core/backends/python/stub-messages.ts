@@ -89,6 +89,8 @@ export interface InferCall {
   readonly outputs: readonly string[]
   readonly parameters: readonly StubParameter[]
   readonly decoupled: boolean
+  /** The request whose trace goes on in this one; absent: none. */
+  readonly trace?: number
   readonly inputs: readonly StubTensor[]
 }
 

@@ -1,6 +1,7 @@
 """triton_python_backend_utils without a server: tensors, values, configs. Run by stub.test.ts, with this folder's sibling `stub` in the path."""
 
 import gc
+import inspect
 import json
 import unittest
 
@@ -96,6 +97,37 @@ class DlpackTest(unittest.TestCase):
         np.testing.assert_array_equal(pb_utils.Tensor.from_dlpack("b", np.arange(4.0)).as_numpy(), np.arange(4.0))
         np.testing.assert_array_equal(np.from_dlpack(tensor), np.arange(3))
 
+    def test_takes_tensors_of_frameworks(self):
+        # Frameworks (torch, jax) cannot be installed where these tests run: a stand-in gives and takes capsules as theirs do.
+        class StandInTensor:
+            def __init__(self, array, device=(1, 0)):
+                self.array, self.device, self.streams = array, device, []
+
+            def __dlpack_device__(self):
+                return self.device
+
+            def __dlpack__(self, stream=None):
+                self.streams.append(stream)
+                return self.array.__dlpack__()
+
+        theirs = StandInTensor(np.arange(6, dtype=np.float32).reshape(2, 3))
+        tensor = pb_utils.Tensor.from_dlpack("t", theirs)
+        self.assertEqual((tensor.shape(), tensor.triton_dtype(), theirs.streams), ([2, 3], 11, [None]))
+        theirs.array[0, 0] = 9
+        self.assertEqual(tensor.as_numpy()[0, 0], 9)
+        back = np.from_dlpack(tensor)
+        self.assertTrue(np.shares_memory(back, theirs.array))
+        del theirs
+        gc.collect()
+        self.assertEqual(tensor.as_numpy().tolist(), [[9, 1, 2], [3, 4, 5]])
+        for device, text in (((2, 0), "memory of a GPU"), ((12, 0), "^DLDevice type 12 is not support by Python backend.$")):
+            refused = StandInTensor(np.zeros(1), device)
+            with self.assertRaisesRegex(pb_utils.TritonModelException, text):
+                pb_utils.Tensor.from_dlpack("t", refused)
+            self.assertEqual(refused.streams, [])
+        with self.assertRaisesRegex(pb_utils.TritonModelException, "stream must be None"):
+            tensor.__dlpack__(stream=1)
+
     def test_carries_bf16(self):
         values = np.array([0x3F80, 0x4000], dtype=np.uint16)
         tensor = pb_utils.Tensor._of_memory("a", "BF16", [2], values.view(np.uint8))
@@ -113,8 +145,9 @@ class DlpackTest(unittest.TestCase):
         with self.assertRaisesRegex(pb_utils.TritonModelException, "can be used once only"):
             pb_utils.Tensor.from_dlpack("c", capsule)
         np.testing.assert_array_equal(kept.as_numpy(), np.arange(3))
-        with self.assertRaises(TypeError):
-            pb_utils.Tensor.from_dlpack("c", object())
+        for obj in (object(), [1], None):
+            with self.assertRaisesRegex(pb_utils.TritonModelException, "^Provided tensor is not supported. Tensor must be a DLPack capsule or have `__dlpack__` and `__dlpack_device__` attributes$"):
+                pb_utils.Tensor.from_dlpack("c", obj)
         with self.assertRaisesRegex(pb_utils.TritonModelException, "^DLPack tensor is not contiguous. Only contiguous DLPack tensors that are stored in C-Order are supported.$"):
             pb_utils.Tensor.from_dlpack("c", np.arange(6).reshape(2, 3).T)
         with self.assertRaisesRegex(pb_utils.TritonModelException, "^Tensor name cannot be an empty string.$"):
@@ -133,8 +166,13 @@ class ValuesTest(unittest.TestCase):
     def test_types_by_name(self):
         self.assertIs(pb_utils.triton_string_to_numpy("TYPE_FP16"), np.float16)
         self.assertIs(pb_utils.triton_string_to_numpy("TYPE_STRING"), np.object_)
-        with self.assertRaises(KeyError):
-            pb_utils.triton_string_to_numpy("TYPE_BF16")
+        self.assertIs(pb_utils.triton_string_to_numpy("TYPE_BOOL"), bool)
+        self.assertIs(pb_utils.TRITON_STRING_TO_NUMPY["TYPE_INT8"], np.int8)
+        for name in ("TYPE_BF16", "TYPE_NONE", "FP32"):
+            with self.assertRaises(KeyError):
+                pb_utils.triton_string_to_numpy(name)
+        self.assertEqual([pb_utils.triton_to_numpy_type(number) for number in (0, 13, 14, 15)], [None, np.object_, None, None])
+        self.assertEqual([pb_utils.numpy_to_triton_type(dtype) for dtype in (np.complex64, np.dtype("datetime64[s]"), np.str_)], [None] * 3)
         self.assertEqual(pb_utils.numpy_to_triton_type(np.bytes_), 13)
 
     def test_error(self):
@@ -168,8 +206,26 @@ class ValuesTest(unittest.TestCase):
             pb_utils.InferenceRequest(correlation_id=1.5)
         with self.assertRaisesRegex(pb_utils.TritonModelException, "^Input tensor for request with id 'r' and model name 'm' should not be empty.$"):
             pb_utils.InferenceRequest(request_id="r", model_name="m", inputs=[None])
-        with self.assertRaisesRegex(pb_utils.TritonModelException, "requests that the model received"):
-            request.get_response_sender()
+        for call in (request.get_response_sender, request.is_cancelled):
+            with self.assertRaisesRegex(pb_utils.TritonModelException, "requests that the model received"):
+                call()
+        with self.assertRaisesRegex(pb_utils.TritonModelException, "^Requested output name for request with id 'r' and model name 'm' should not be empty.$"):
+            pb_utils.InferenceRequest(request_id="r", model_name="m", requested_output_names=["a", ""])
+        for wrong in (dict(requested_output_names="a"), dict(request_id=1), dict(model_name=None), dict(preferred_memory=1), dict(trace="x"), dict(inputs=[1]), dict(parameters=[])):
+            with self.assertRaises(TypeError):
+                pb_utils.InferenceRequest(**wrong)
+        with self.assertRaisesRegex(pb_utils.TritonModelException, "^Unsupported release flags 0"):
+            request.set_release_flags(0)
+
+    def test_takes_texts_as_bytes(self):
+        # Names that models take out of a tensor of strings.
+        name = np.array(["é".encode()], dtype=object)[0]
+        request = pb_utils.InferenceRequest(request_id=name, model_name=name, requested_output_names=[name], inputs=[pb_utils.Tensor(name, np.zeros(1))])
+        self.assertEqual((request.request_id(), request._model_name, request.requested_output_names(), request.inputs()[0].name()), ("é", "é", {"é"}, "é"))
+        self.assertEqual((pb_utils.TritonError(name).message(), pb_utils.Tensor.from_dlpack(name, np.zeros(1)).name()), ("é", "é"))
+        for call in (lambda: pb_utils.TritonError(1), lambda: pb_utils.Tensor(None, np.zeros(1)), lambda: pb_utils.InferenceRequest(requested_output_names=[1])):
+            with self.assertRaises(TypeError):
+                call()
 
     def test_constants(self):
         self.assertEqual((pb_utils.TRITONSERVER_REQUEST_FLAG_SEQUENCE_START, pb_utils.TRITONSERVER_REQUEST_FLAG_SEQUENCE_END), (1, 2))
@@ -187,7 +243,63 @@ class ValuesTest(unittest.TestCase):
         self.assertIs(c_python_backend_utils.Tensor, pb_utils.Tensor)
 
 
+class NamesTest(unittest.TestCase):
+    """Everything that Triton's module offers, with the names and defaults of arguments."""
+
+    FUNCTIONS = {
+        "get_input_tensor_by_name": "inference_request name", "get_output_tensor_by_name": "inference_response name", "get_input_config_by_name": "model_config name",
+        "get_output_config_by_name": "model_config name", "using_decoupled_model_transaction_policy": "model_config", "triton_to_numpy_type": "data_type",
+        "numpy_to_triton_type": "data_type", "triton_string_to_numpy": "triton_type_string", "serialize_byte_tensor": "input_tensor",
+        "deserialize_bytes_tensor": "encoded_tensor", "get_model_dir": "", "load_model": "model_name config='' files=None",
+        "unload_model": "model_name unload_dependents=False", "is_model_ready": "model_name model_version=''",
+    }
+    METHODS = {
+        "Tensor": {"__init__": "name numpy_array", "name": "", "as_numpy": "", "triton_dtype": "", "shape": "", "is_cpu": "", "to_dlpack": "", "from_dlpack": "name obj",
+                   "__dlpack__": "stream=None **_options", "__dlpack_device__": ""},
+        "InferenceRequest": {
+            "__init__": "request_id='' correlation_id=0 inputs=() requested_output_names=() model_name='' model_version=-1 flags=0 timeout=0 preferred_memory=None trace=None parameters=None",
+            "inputs": "", "request_id": "", "correlation_id": "", "flags": "", "set_flags": "flags", "timeout": "", "parameters": "", "trace": "", "requested_output_names": "",
+            "exec": "decoupled=False", "async_exec": "decoupled=False", "get_response_sender": "", "is_cancelled": "", "set_release_flags": "flags"},
+        "InferenceResponse": {"__init__": "output_tensors=() error=None parameters=None", "output_tensors": "", "has_error": "", "error": "", "parameters": ""},
+        "InferenceResponseSender": {"send": "response=None flags=0", "is_cancelled": ""},
+        "ResponseIterator": {"__iter__": "", "__next__": "", "cancel": ""},
+        "InferenceTrace": {"get_context": ""},
+        "PreferredMemory": {"__init__": "preferred_memory_type preferred_device_id=0"},
+        "TritonError": {"__init__": "message code=1", "code": "", "message": ""},
+        "Logger": {"log": "message level=<LogLevel.INFO: 0>", "log_info": "message", "log_warn": "message", "log_error": "message", "log_verbose": "message"},
+        "MetricFamily": {"__init__": "name description kind", "Metric": "labels=None buckets=None"},
+        "Metric": {"increment": "value", "set": "value", "observe": "value", "value": ""},
+        "ModelConfig": {"__init__": "model_config", "as_dict": "", "set_max_batch_size": "max_batch_size", "set_dynamic_batching": "", "add_input": "input", "add_output": "output",
+                        "set_model_transaction_policy": "transaction_policy_dict"},
+    }
+    MEMBERS = {
+        "TritonError": "UNKNOWN INTERNAL NOT_FOUND INVALID_ARG UNAVAILABLE UNSUPPORTED ALREADY_EXISTS CANCELLED", "Logger": "LogLevel INFO WARNING ERROR VERBOSE",
+        "MetricFamily": "COUNTER GAUGE HISTOGRAM", "MetricKind": "COUNTER GAUGE HISTOGRAM", "MemoryType": "TRITONSERVER_MEMORY_GPU TRITONSERVER_MEMORY_CPU",
+    }
+
+    @staticmethod
+    def arguments(function):
+        parameters = inspect.signature(function).parameters.values()
+        return " ".join(str(parameter) for parameter in parameters if parameter.name != "self")
+
+    def test_functions(self):
+        self.assertEqual({name: self.arguments(getattr(pb_utils, name)) for name in self.FUNCTIONS}, self.FUNCTIONS)
+
+    def test_methods(self):
+        for name, methods in self.METHODS.items():
+            self.assertEqual({method: self.arguments(getattr(getattr(pb_utils, name), method)) for method in methods}, methods, name)
+
+    def test_members(self):
+        for name, members in self.MEMBERS.items():
+            for member in members.split():
+                self.assertTrue(hasattr(getattr(pb_utils, name), member), (name, member))
+        self.assertTrue(issubclass(pb_utils.TritonModelException, Exception))
+
+
 class ModelConfigTest(unittest.TestCase):
+    def test_reads_json(self):
+        self.assertEqual(pb_utils.ModelConfig('{"name": "m"}').as_dict(), {"name": "m"})
+
     def config(self, **more):
         return pb_utils.ModelConfig(dict({"name": "m", "max_batch_size": 0, "input": [], "output": []}, **more))
 

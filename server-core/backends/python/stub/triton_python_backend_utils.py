@@ -1,6 +1,7 @@
 """What Triton's Python backend gives a model.py, under the same names."""
 
 from pb_stub.data_types import (
+    TRITON_STRING_TO_NUMPY,
     deserialize_bytes_tensor,
     numpy_to_triton_type,
     serialize_byte_tensor,
@@ -24,7 +25,7 @@ from pb_stub.inference import (
     TRITONSERVER_REQUEST_RELEASE_RESCHEDULE,
     TRITONSERVER_RESPONSE_COMPLETE_FINAL,
 )
-from pb_stub.metrics import Metric, MetricFamily
+from pb_stub.metrics import Metric, MetricFamily, MetricKind
 from pb_stub.model_config import (
     ModelConfig,
     get_input_config_by_name,

@@ -30,23 +30,32 @@ NUMPY_OF["BF16"] = np.dtype(np.uint16)
 _TO_NUMPY = {number: numpy_type for number, _name, numpy_type in _ROWS}
 _TO_NUMBER = {numpy_type: number for number, _name, numpy_type in _ROWS}
 _TO_NUMBER[np.bytes_] = 13
-_FROM_CONFIG = {"TYPE_" + name: numpy_type for _number, name, numpy_type in _ROWS if name != "BYTES"}
-_FROM_CONFIG["TYPE_STRING"] = np.object_
+TRITON_STRING_TO_NUMPY = {"TYPE_" + name: numpy_type for _number, name, numpy_type in _ROWS if name != "BYTES"}
+TRITON_STRING_TO_NUMPY.update(TYPE_BOOL=bool, TYPE_STRING=np.object_)
 
 
 def triton_to_numpy_type(data_type):
-    """The numpy type for a number of TRITONSERVER_DataType. Raises KeyError for BF16 and unknown numbers."""
-    return _TO_NUMPY[data_type]
+    """The numpy type for a number of TRITONSERVER_DataType. None for BF16 and unknown numbers."""
+    return _TO_NUMPY.get(data_type)
 
 
 def numpy_to_triton_type(data_type):
-    """The number of TRITONSERVER_DataType for a numpy type or dtype. Raises KeyError where there is none."""
-    return _TO_NUMBER[data_type.type if isinstance(data_type, np.dtype) else data_type]
+    """The number of TRITONSERVER_DataType for a numpy type or dtype. None where there is none."""
+    return _TO_NUMBER.get(data_type.type if isinstance(data_type, np.dtype) else data_type)
 
 
 def triton_string_to_numpy(triton_type_string):
     """The numpy type for a type of config.pbtxt, such as "TYPE_FP32". Raises KeyError for TYPE_BF16 and unknown names."""
-    return _FROM_CONFIG[triton_type_string]
+    return TRITON_STRING_TO_NUMPY[triton_type_string]
+
+
+def text_of(value, what):
+    """A text that a model gave as str or, as names that come out of a tensor are, as bytes in UTF-8. `what` begins the text of the TypeError for others."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (bytes, bytearray)):
+        return value.decode("utf-8")
+    raise TypeError("%s as str, not %s" % (what, type(value)))
 
 
 def protocol_name(dtype):

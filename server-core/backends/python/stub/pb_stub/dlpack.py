@@ -102,14 +102,13 @@ def array_of(obj):
 
     Raises TritonModelException for memory that is not the CPU's, not in C order, or of a type that Triton does not have.
     """
-    if hasattr(obj, "__dlpack__"):
+    capsule = obj
+    if type(obj).__name__ != "PyCapsule":
+        if not hasattr(obj, "__dlpack__") or not hasattr(obj, "__dlpack_device__"):
+            raise TritonModelException("Provided tensor is not supported. Tensor must be a DLPack capsule or have `__dlpack__` and `__dlpack_device__` attributes")
         device_type, _device = obj.__dlpack_device__()
         _require_cpu(int(device_type))
-        capsule = obj.__dlpack__()
-    else:
-        capsule = obj
-    if type(capsule).__name__ != "PyCapsule":
-        raise TypeError("from_dlpack takes a DLPack capsule or an object with __dlpack__, not %s" % type(obj))
+        capsule = obj.__dlpack__(stream=None)
     identity = id(capsule)
     if not _python.PyCapsule_IsValid(identity, _NAME):
         raise TritonModelException("This is no DLPack capsule, or one that was consumed before: a capsule can be used once only.")

@@ -1,3 +1,6 @@
+from .data_types import text_of
+
+
 class TritonModelException(Exception):
     """What the functions of `triton_python_backend_utils` raise."""
 
@@ -15,9 +18,7 @@ class TritonError:
     CANCELLED = 7
 
     def __init__(self, message, code=INTERNAL):
-        if not isinstance(message, str):
-            raise TypeError("TritonError takes the message as str, not %s" % type(message))
-        self._message = message
+        self._message = text_of(message, "TritonError takes the message")
         self._code = int(code)
 
     def code(self):

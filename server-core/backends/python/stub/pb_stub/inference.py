@@ -3,6 +3,7 @@ import enum
 import json
 import threading
 
+from .data_types import text_of
 from .errors import TritonError, TritonModelException
 from .session import current
 from .tensor import Tensor
@@ -32,12 +33,20 @@ class PreferredMemory:
 
 
 class InferenceTrace:
-    def __init__(self, context=None):
-        self._context = context
+    """The trace of a request. Given to a request that the model makes, that one is traced as a child of the first."""
+
+    def __init__(self):
+        self._request = None
+
+    @classmethod
+    def _of_request(cls, number):
+        trace = cls()
+        trace._request = number
+        return trace
 
     def get_context(self):
-        """The OpenTelemetry context of the request as JSON, or None."""
-        return self._context
+        """The OpenTelemetry context of the request as JSON. None: this server traces in Triton's format only, which has none."""
+        return None
 
 
 def _check_parameters(parameters):
@@ -187,19 +196,23 @@ class ResponseIterator:
         self._answers = answers
         self._call = call
         self._received = []
+        self._next = 0
         self._is_over = False
 
     def __iter__(self):
-        # Those that came already first: an iterator may be gone through again.
-        position = 0
-        while True:
-            if position < len(self._received):
-                yield self._received[position]
-                position += 1
-            elif self._is_over:
-                return
-            else:
-                self._take(self._answers.get())
+        # One that was gone through begins again; another goes on where it stands.
+        if self._is_over and self._next == len(self._received):
+            self._next = 0
+        return self
+
+    def __next__(self):
+        if self._next == len(self._received):
+            if self._is_over:
+                raise StopIteration
+            self._take(self._answers.get())
+        response = self._received[self._next]
+        self._next += 1
+        return response
 
     def cancel(self):
         """The rest is not wanted any more. What was under way may still come, then an error CANCELLED."""
@@ -232,17 +245,21 @@ class InferenceRequest:
             raise TritonModelException("Correlation ID must be integer or string")
         if preferred_memory is not None and not isinstance(preferred_memory, PreferredMemory):
             raise TypeError("preferred_memory must be a PreferredMemory, not %s" % type(preferred_memory))
-        if isinstance(requested_output_names, str):
+        if isinstance(requested_output_names, (str, bytes)):
             raise TypeError("requested_output_names must be a list of str, not a str")
-        self._request_id = request_id
+        self._request_id = request_id = text_of(request_id, "InferenceRequest takes the request_id")
+        self._model_name = model_name = text_of(model_name, "InferenceRequest takes the model_name")
         self._correlation_id = correlation_id
         self._inputs = _check_tensors(inputs, "Input tensor for request with id '%s' and model name '%s' should not be empty." % (request_id, model_name))
-        self._requested_output_names = set(requested_output_names)
-        self._model_name = model_name
+        self._requested_output_names = {text_of(name, "InferenceRequest takes requested_output_names") for name in requested_output_names}
+        if "" in self._requested_output_names:
+            raise TritonModelException("Requested output name for request with id '%s' and model name '%s' should not be empty." % (request_id, model_name))
         self._model_version = model_version
         self._flags = flags
         self._timeout = timeout
         self._preferred_memory = preferred_memory
+        if trace is not None and not isinstance(trace, InferenceTrace):
+            raise TypeError("trace must be an InferenceTrace, not %s" % type(trace))
         self._trace = InferenceTrace() if trace is None else trace
         self._parameters = _check_parameters(parameters)
         self._release_flags = TRITONSERVER_REQUEST_RELEASE_ALL
@@ -261,7 +278,7 @@ class InferenceRequest:
         request._flags = message["flags"]
         request._timeout = message["timeout"]
         request._preferred_memory = None
-        request._trace = InferenceTrace(message.get("trace"))
+        request._trace = InferenceTrace._of_request(message["request"])
         request._parameters = message["parameters"]
         request._release_flags = TRITONSERVER_REQUEST_RELEASE_ALL
         request._reply = _Reply(session, message["request"], is_decoupled, request._requested_output_names)
@@ -378,6 +395,8 @@ class InferenceRequest:
             "parameters": _for_server(self._parameters),
             "decoupled": bool(is_decoupled),
         }
+        if self._trace._request is not None:
+            message["trace"] = self._trace._request
         message["inputs"] = session.describe(self._inputs)
         return message
 

@@ -1,22 +1,30 @@
+import enum
+
+from .data_types import text_of
 from .errors import TritonModelException
 from .session import current
 
-_KINDS = ("COUNTER", "GAUGE", "HISTOGRAM")
+
+class MetricKind(enum.IntEnum):
+    COUNTER = 0
+    GAUGE = 1
+    HISTOGRAM = 2
 
 
 class MetricFamily:
     """A family of metrics on the server's metrics page. One of the same name and kind, also of another model, is the same family."""
 
-    COUNTER = 0
-    GAUGE = 1
-    HISTOGRAM = 2
+    COUNTER = MetricKind.COUNTER
+    GAUGE = MetricKind.GAUGE
+    HISTOGRAM = MetricKind.HISTOGRAM
 
     def __init__(self, name, description, kind):
         self._kind = kind
-        self._name = name
-        if kind not in range(len(_KINDS)):
+        self._name = name = text_of(name, "MetricFamily takes the name")
+        description = text_of(description, "MetricFamily takes the description")
+        if kind not in list(MetricKind):
             raise TritonModelException("Error when creating MetricFamily: kind must be MetricFamily.COUNTER, GAUGE or HISTOGRAM, not %r." % (kind,))
-        self._family = _ask("Error when creating MetricFamily", {"op": "metric_family", "name": name, "description": description, "kind": _KINDS[kind]})
+        self._family = _ask("Error when creating MetricFamily", {"op": "metric_family", "name": name, "description": description, "kind": MetricKind(kind).name})
 
     def Metric(self, labels=None, buckets=None):
         """A metric of the family. Those with equal labels are the same one. `buckets`: upper bounds of a histogram, ascending."""

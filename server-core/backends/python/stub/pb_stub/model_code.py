@@ -10,10 +10,10 @@ _STUB = os.path.join(os.path.dirname(_OWN_DIRECTORY), "triton_python_backend_stu
 
 def import_model(model_directory, version_directory, filename, backend_directory):
     """The class TritonPythonModel of a model. As in Triton the version's directory is its package."""
-    for directory in (backend_directory, model_directory, version_directory):
-        if directory in sys.path:
-            sys.path.remove(directory)
-        sys.path.insert(0, directory)
+    # At the end, as Triton has them: a model's own 'queue.py' must not take the place of the standard library's.
+    for directory in (version_directory, model_directory, backend_directory):
+        if directory not in sys.path:
+            sys.path.append(directory)
     package = os.path.basename(version_directory)
     stem = os.path.splitext(filename)[0]
     module = importlib.import_module("%s.%s" % (package, stem))

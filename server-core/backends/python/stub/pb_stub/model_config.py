@@ -1,8 +1,12 @@
+import json
+
+
 class ModelConfig:
     """The config that `auto_complete_config` of a model completes."""
 
     def __init__(self, model_config):
-        self._model_config = model_config
+        """`model_config`: the config as JSON, or read from it."""
+        self._model_config = json.loads(model_config) if isinstance(model_config, str) else model_config
 
     @property
     def _where(self):

@@ -3,6 +3,7 @@
 import enum
 import sys
 
+from .data_types import text_of
 from .errors import TritonModelException
 from .session import current
 
@@ -17,6 +18,7 @@ class LogLevel(enum.IntEnum):
 class Logger:
     """Lines in the server's log, with the file and line of the caller."""
 
+    LogLevel = LogLevel
     INFO = LogLevel.INFO
     WARNING = LogLevel.WARNING
     ERROR = LogLevel.ERROR
@@ -44,8 +46,7 @@ class Logger:
 
 
 def _log(message, level):
-    if not isinstance(message, str):
-        raise TypeError("Logger takes the message as str, not %s" % type(message))
+    message = text_of(message, "Logger takes the message")
     frame = sys._getframe(2)
     current().send({"op": "log", "level": LogLevel(level).name, "message": message, "file": frame.f_code.co_filename, "line": frame.f_lineno})
 
@@ -61,23 +62,27 @@ def load_model(model_name, config="", files=None):
     Raises TritonModelException with the server's reason.
     """
     session = current()
+    model_name = text_of(model_name, "load_model takes the model's name")
+    config = text_of(config, "load_model takes the config")
     if files is not None and not isinstance(files, dict):
         raise TritonModelException("failed to load model '%s', files should be a dictionary of file paths and file contents" % model_name)
     for path, content in (files or {}).items():
-        if not isinstance(path, str) or not isinstance(content, (bytes, bytearray, memoryview)):
+        if not isinstance(path, (str, bytes)) or not isinstance(content, (bytes, bytearray, memoryview)):
             raise TritonModelException("failed to load model '%s', files should be a dictionary of file paths and file contents" % model_name)
-    contents = [[path] + session.put(content) for path, content in (files or {}).items()]
+    contents = [[text_of(path, "load_model takes paths")] + session.put(content) for path, content in (files or {}).items()]
     _ask("Failed to load model", {"op": "load", "model": model_name, "config": config, "files": contents})
 
 
 def unload_model(model_name, unload_dependents=False):
     """Begins to unload a model. Raises TritonModelException with the server's reason."""
-    _ask("Failed to unload model", {"op": "unload", "model": model_name, "dependents": bool(unload_dependents)})
+    _ask("Failed to unload model", {"op": "unload", "model": text_of(model_name, "unload_model takes the model's name"), "dependents": bool(unload_dependents)})
 
 
 def is_model_ready(model_name, model_version=""):
     """Raises TritonModelException where the server does not know the model."""
-    return _ask("Failed to check model readiness", {"op": "ready", "model": model_name, "version": str(model_version)})
+    return _ask("Failed to check model readiness", {
+        "op": "ready", "model": text_of(model_name, "is_model_ready takes the model's name"), "version": str(model_version) if isinstance(model_version, int) else text_of(model_version, "is_model_ready takes the version"),
+    })
 
 
 def _ask(what, message):

@@ -1,7 +1,7 @@
 import numpy as np
 
 from . import dlpack
-from .data_types import NUMBER_OF, NUMPY_OF, deserialize_bytes_tensor, protocol_name, serialize_byte_tensor
+from .data_types import NUMBER_OF, NUMPY_OF, deserialize_bytes_tensor, protocol_name, serialize_byte_tensor, text_of
 from .errors import TritonModelException
 
 
@@ -11,11 +11,9 @@ class Tensor:
     __slots__ = ("_name", "_datatype", "_shape", "_array", "_raw", "__weakref__")
 
     def __init__(self, name, numpy_array):
-        if not isinstance(name, str):
-            raise TypeError("Tensor takes the name as str, not %s" % type(name))
+        name = _name_of(name)
         if not isinstance(numpy_array, (np.ndarray, np.generic)):
             raise TypeError("Tensor takes a numpy array, not %s" % type(numpy_array))
-        _require_name(name)
         array = np.asarray(numpy_array)
         datatype = protocol_name(array.dtype)
         if datatype is None:
@@ -81,7 +79,7 @@ class Tensor:
 
     @staticmethod
     def from_dlpack(name, obj):
-        _require_name(name)
+        name = _name_of(name)
         array, is_bfloat16 = dlpack.array_of(obj)
         if not is_bfloat16:
             return Tensor(name, array)
@@ -96,9 +94,11 @@ class Tensor:
         return (dlpack.CPU, 0)
 
 
-def _require_name(name):
+def _name_of(name):
+    name = text_of(name, "Tensor takes the name")
     if name == "":
         raise TritonModelException("Tensor name cannot be an empty string.")
+    return name
 
 
 def get_input_tensor_by_name(inference_request, name):
