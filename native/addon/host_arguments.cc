@@ -164,6 +164,7 @@ TritonHostRequest HostArguments::Request(napi_value fields) {
   const auto& parameters = Parameters(Element(fields, 7));
   request.parameters = parameters.data();
   request.parameter_count = static_cast<std::uint32_t>(parameters.size());
+  request.trace_id = Uint64(Element(fields, 8));
   return request;
 }
 

@@ -171,6 +171,7 @@ void SetInference(napi_env env, const TritonHostEvent& event, Object* object) {
   napi_value priority = nullptr;
   Require(env, napi_create_bigint_uint64(env, event.priority, &priority));
   object->Set("outputs", outputs).Set("correlationId", correlation).Set("priority", priority).SetNumber("timeoutMicroseconds", static_cast<double>(event.timeout_us));
+  object->SetNumber("traceId", static_cast<double>(event.trace_id)).SetNumber("parentTraceId", static_cast<double>(event.parent_trace_id));
 }
 
 }  // namespace
@@ -199,6 +200,7 @@ napi_value ToJavaScript(napi_env env, const TritonHostEvent& event, TensorCopies
       object.Set("times", Times(env, event)).SetNumber("batchSize", static_cast<double>(event.batch_size));
       break;
     case TRITONHOST_EVENT_RESPONSE_STATISTICS:
+    case TRITONHOST_EVENT_TRACE_ACTIVITY:
       object.Set("times", Times(env, event));
       break;
     case TRITONHOST_EVENT_MEMORY_USAGE:

@@ -63,8 +63,10 @@ export interface RequestTrace {
   begin(modelName: string, modelVersion: string, requestId: string): void
   /** @param nanoseconds of the steady clock */
   timestamp(activity: TraceActivity, nanoseconds: number): void
+  /** A moment that a backend names itself. @param nanoseconds of the steady clock */
+  customActivity(name: string, nanoseconds: number): void
   tensors(activity: 'TENSOR_QUEUE_INPUT' | 'TENSOR_BACKEND_OUTPUT', tensors: readonly Tensor[]): void
-  /** Of a request that this one makes: a step of an ensemble. It ends with its request. */
+  /** Of a request that this one makes: a step of an ensemble, or what a backend asks of another model. It ends with its request. */
   child(): RequestTrace
   /** The model is done with the request. */
   requestEnded(): void

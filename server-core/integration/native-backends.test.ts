@@ -1,5 +1,5 @@
 /** Backend libraries in the real server: the fixtures of the C++ tests, which know nothing of it, loaded through the addon. */
-import { copyFile, mkdir } from 'node:fs/promises'
+import { copyFile, mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { BUILD_MILLISECONDS, buildPreset, FIXTURE_BACKENDS, VOLUME_LIBRARY } from '../../native/test-build.ts'
@@ -10,6 +10,8 @@ import { onnxModel } from '../testing/onnx-fixture.ts'
 import { startServerProcess } from '../testing/server-process.ts'
 import { TemporaryRepository } from '../testing/temporary-repository.ts'
 import { createTestServer, requestOf, type TestServer } from '../testing/test-server.ts'
+import { DEFAULT_TRACE_CONFIG } from '../tracing/trace-settings.ts'
+import { Tracer } from '../tracing/tracer.ts'
 
 beforeAll(() => buildPreset('test', 'fixture_backends'), BUILD_MILLISECONDS)
 
@@ -25,6 +27,8 @@ const CONFIGS = {
   bls: `backend: "bls" ${tensors('X', 'Y')} ${group}`,
   misbehaving: `backend: "misbehaving" ${tensors('X', 'X')} ${group}`,
 } as const
+
+const doubled = `backend: "batching" max_batch_size: 0 ${tensors('X', 'Y')} ${group}`
 
 function int32(name: string, values: readonly number[], shape: readonly number[] = [values.length]): Tensor {
   return { name, datatype: 'INT32', shape, data: new Uint8Array(Int32Array.from(values).buffer) }
@@ -84,6 +88,48 @@ describe('a backend library', () => {
     expect(numbersOf(await test.infer('minimal', [int32('X', [7], [1, 1])]), 'X')).toEqual([7])
     await test[Symbol.asyncDispose]()
     expect(test.logged('finalize minimal')).toMatchObject([{ level: 'info', source: 'native-backend' }])
+  })
+})
+
+describe('a traced request to a backend library', () => {
+  /** Runs the request with a trace. @returns what the trace file holds, tensors without their shape and type */
+  async function traced(test: Awaited<ReturnType<typeof serve>>, model: string, inputs: readonly Tensor[], more: Partial<InferenceRequest> = {}) {
+    const file = join(test.repository.path, 'trace.json')
+    const tracer = new Tracer({ ...DEFAULT_TRACE_CONFIG, levels: ['TIMESTAMPS', 'TENSORS'], rate: 1, file }, test.logs.logger('tracer'))
+    const trace = tracer.sample(model)
+    if (trace === undefined) throw new Error('the request is not traced')
+    const over = Promise.withResolvers<unknown>()
+    test.server.inferStream({ ...requestOf(model, inputs, more), trace }, { onResponse: () => {}, onError: () => {}, onDone: over.resolve })
+    expect(await over.promise).not.toBeInstanceOf(Error)
+    trace.end()
+    tracer.close()
+    return JSON.parse(await readFile(file, 'utf8')) as {
+      id: number; model_name?: string; parent_id?: number; request_id?: string; timestamps?: { name: string; ns: number }[]; activity?: string; tensor?: { name: string; data: string }
+    }[]
+  }
+
+  it('has the moments that the backend names', async () => {
+    await using test = await serve({ minimal: CONFIGS.minimal })
+    const entries = await traced(test, 'minimal', [int32('X', [1], [1, 1])])
+    expect(entries.flatMap(({ timestamps = [] }) => timestamps)).toContainEqual({ name: 'minimal', ns: 1234 })
+  })
+
+  it('has the requests that the backend makes as its children, and not one that it traces for itself', async () => {
+    await using test = await serve({ bls: CONFIGS.bls, doubled })
+    const entries = await traced(test, 'bls', [int32('X', [1, 2])], { id: 'r1', parameters: { do: 'infer', target: 'doubled' } })
+    expect(entries).toContainEqual({ id: 1, model_name: 'bls', model_version: 1, request_id: 'r1' })
+    expect(entries).toContainEqual({ id: 2, model_name: 'doubled', model_version: 1, request_id: 'from bls', parent_id: 1 })
+    const ofChild = entries.filter(({ id }) => id === 2)
+    expect(ofChild.flatMap(({ timestamps = [] }) => timestamps.map(({ name }) => name))).toEqual(expect.arrayContaining(['REQUEST_START', 'COMPUTE_START', 'REQUEST_END']))
+    expect(ofChild.flatMap(({ activity, tensor }) => (activity === undefined ? [] : [[activity, tensor?.data]]))).toEqual([['TENSOR_QUEUE_INPUT', '1,2'], ['TENSOR_BACKEND_OUTPUT', '2,4']])
+    const own = await traced(test, 'bls', [int32('X', [1])], { parameters: { do: 'infer', target: 'doubled', trace: 'own' } })
+    expect([...new Set(own.map(({ id }) => id))]).toEqual([1])
+  })
+
+  it('has the tensors of every answer of a decoupled model', async () => {
+    await using test = await serve({ decoupled: CONFIGS.decoupled })
+    const entries = await traced(test, 'decoupled', [int32('COUNT', [3])])
+    expect(entries.flatMap(({ activity, tensor }) => (activity === 'TENSOR_BACKEND_OUTPUT' ? [tensor?.data] : []))).toEqual(['0', '1', '2'])
   })
 })
 
@@ -189,8 +235,6 @@ describe('requests to a backend library', () => {
 })
 
 describe('a backend that calls other models', () => {
-  const doubled = `backend: "batching" max_batch_size: 0 ${tensors('X', 'Y')} ${group}`
-
   it('gets their answers, whatever serves them', async () => {
     await using test = await serve({ bls: CONFIGS.bls, doubled })
     const result = await test.infer('bls', [int32('X', [1, 2, 3])], { parameters: { do: 'infer', target: 'doubled' } })

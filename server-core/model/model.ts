@@ -26,7 +26,7 @@ import { ModelInstance } from './model-instance.ts'
 import { protocolDataType, RequestValidator, type ValidatedRequest } from './request-validation.ts'
 import { prepareSequenceWarmUp } from './sequence-inputs.ts'
 import { placementOf, type ModelPlacement } from './runs-on.ts'
-import { traceEnded, traceSettled, traceTaken } from './request-tracing.ts'
+import { traceEnded, tracePartial, traceSettled, traceTaken } from './request-tracing.ts'
 import { ResponseCounter } from './response-counter.ts'
 import type { CachedResponse, ModelResponseCache, ResponseCache } from './response-cache.ts'
 import type { WarmUpSample } from './warm-up.ts'
@@ -428,6 +428,7 @@ export class Model {
       },
       onPartial: (answer) => {
         counter?.count('error' in answer ? 'fail' : 'success')
+        if (trace !== undefined) tracePartial(trace, answer)
         let wait: void | Promise<void> = undefined
         inTurn(() => {
           countFirst()

@@ -1,6 +1,6 @@
 /** What a model notes in the trace of a request. */
 import type { RequestTrace, Tensor } from '../contract/inference.ts'
-import type { InflightRequest, RequestOutcome } from '../scheduling/inflight-request.ts'
+import type { InflightRequest, PartialAnswer, RequestOutcome } from '../scheduling/inflight-request.ts'
 
 interface TracedRequest {
   readonly model: string
@@ -15,6 +15,11 @@ export function traceTaken(trace: RequestTrace, { model, version, id, requestSta
   trace.begin(model, version, id)
   trace.timestamp('REQUEST_START', requestStart)
   trace.tensors('TENSOR_QUEUE_INPUT', inputs)
+}
+
+/** An answer of a decoupled model that is not the last one. */
+export function tracePartial(trace: RequestTrace, answer: PartialAnswer): void {
+  if ('outputs' in answer) trace.tensors('TENSOR_BACKEND_OUTPUT', answer.outputs)
 }
 
 /** @param now steady nanoseconds */

@@ -137,6 +137,10 @@ class Trace implements RequestTrace {
     if (this.#hasTimestamps) this.#entries.push(`{"id":${this.#id},"timestamps":[{"name":"${activity}","ns":${nanoseconds}}]}`)
   }
 
+  customActivity(name: string, nanoseconds: number): void {
+    if (this.#hasTimestamps) this.#entries.push(`{"id":${this.#id},"timestamps":[{"name":${JSON.stringify(name)},"ns":${nanoseconds}}]}`)
+  }
+
   tensors(activity: 'TENSOR_QUEUE_INPUT' | 'TENSOR_BACKEND_OUTPUT', tensors: readonly Tensor[]): void {
     if (!this.#hasTensors) return
     for (const tensor of tensors) this.#entries.push(`{"id":${this.#id},"activity":"${activity}","tensor":${tensorDocument(tensor)}}`)

@@ -106,6 +106,7 @@ TEST(Bls, traces_a_request_of_its_own) {
   request.Input("X", {{1}}).Text("trace", "own");
   rig.Submit(1, 1, {&request});
   const EventPtr infer = rig.WaitText(TRITONHOST_EVENT_INFER, "from bls");
+  EXPECT_EQ(infer->trace_id, 0U);
   const TritonHostReply reply = Reply();
   Must(tritonhost_respond(rig.host(), infer->token, &reply, TRITONSERVER_RESPONSE_COMPLETE_FINAL));
   Must(tritonhost_release_infer(rig.host(), infer->token));

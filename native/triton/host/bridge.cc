@@ -135,8 +135,11 @@ TRITONSERVER_Error* Bridge::Infer(ModelBridge* model, TRITONSERVER_InferenceRequ
   event->owned_outputs = request->outputs;
   event->owned_parameters = request->parameters;
   if (trace != nullptr) {
-    event->trace_id = trace->id;
-    event->parent_trace_id = trace->parent_id;
+    // One that a backend made with functions of its own is told there, not to the embedder.
+    if (trace->events != nullptr) {
+      event->trace_id = trace->id;
+      event->parent_trace_id = trace->parent_id;
+    }
     BeginTrace(trace, request->model_name, request->model_version, request->id);
   }
   const std::lock_guard lock(mutex_);

@@ -263,7 +263,7 @@ typedef struct TritonHostEvent {
   const char* correlation_string; /* NULL: it is a number */
   uint64_t priority;
   uint64_t timeout_us;
-  uint64_t trace_id;
+  uint64_t trace_id; /* of an inference request of a backend: a child of a trace of the embedder's; 0: none */
   uint64_t parent_trace_id;
 } TritonHostEvent;
 

@@ -14,8 +14,8 @@ export type FlatValues = readonly (ParameterValue | Uint8Array)[]
 /** `[name, TRITONSERVER_ParameterType, value]` a parameter, as calls take them. */
 export type FlatParameters = ParameterValue[]
 
-/** `[token, id, correlation id, flags, timeout in us, inputs, names of outputs, parameters]` */
-export type HostRequest = readonly [number, string, bigint | string, number, number, FlatTensors, readonly string[], FlatParameters]
+/** `[token, id, correlation id, flags, timeout in us, inputs, names of outputs, parameters, id of the trace or 0]` */
+export type HostRequest = readonly [number, string, bigint | string, number, number, FlatTensors, readonly string[], FlatParameters, number]
 
 export interface HostModelOptions {
   readonly token: number
@@ -173,6 +173,9 @@ export interface InferEvent extends EventHead {
   readonly correlationId: bigint | string
   readonly priority: bigint
   readonly timeoutMicroseconds: number
+  /** Of the backend's request, and of the request it is made for; 0: it is not traced. */
+  readonly traceId: number
+  readonly parentTraceId: number
 }
 
 export interface MemoryUsageEvent extends EventHead {
@@ -183,11 +186,13 @@ export interface MemoryUsageEvent extends EventHead {
 }
 
 export type HostEvent =
-  | (EventHead & { readonly kind: Kind<'modelInitialized' | 'modelUnloaded' | 'instanceInitialized' | 'instanceRemoved' | 'instanceReadiness' | 'batchExecuted' | 'traceActivity' | 'inferCancelled' | 'batcherOpened'>; readonly text?: string; readonly detail?: string })
+  | (EventHead & { readonly kind: Kind<'modelInitialized' | 'modelUnloaded' | 'instanceInitialized' | 'instanceRemoved' | 'instanceReadiness' | 'batchExecuted' | 'inferCancelled' | 'batcherOpened'>; readonly text?: string; readonly detail?: string })
   | ResponseEvent | ReleasedEvent | QuestionEvent | InferEvent | MemoryUsageEvent
   | (EventHead & { readonly kind: Kind<'batchStatistics'>; readonly times: FourTimes; readonly batchSize: number })
   /** Times: response start, compute output start (0: empty response), response end. */
   | (EventHead & { readonly kind: Kind<'responseStatistics'>; readonly times: FourTimes })
+  /** Token: the trace's id. Only the first time counts. */
+  | (EventHead & { readonly kind: Kind<'traceActivity'>; readonly text: string; readonly times: FourTimes })
   | (EventHead & { readonly kind: Kind<'log'>; readonly level: number; readonly text: string; readonly detail: string; readonly line: number })
   | (EventHead & { readonly kind: Kind<'violation'>; readonly text: string })
 
@@ -232,11 +237,11 @@ export function flattenTensors(tensors: readonly Tensor[]): FlatTensors {
   return flat
 }
 
-/** @param inputs instead of its own */
-export function hostRequestOf(request: BackendRequest, token: number, inputs: readonly Tensor[]): HostRequest {
+/** @param inputs instead of its own @param traceId 0: the backend hears of no trace */
+export function hostRequestOf(request: BackendRequest, token: number, inputs: readonly Tensor[], traceId = 0): HostRequest {
   const { id, requestedOutputs, parameters, sequenceId, sequenceStart, sequenceEnd, timeoutMicroseconds } = request
   const flags = (sequenceStart ? SEQUENCE_START : 0) | (sequenceEnd ? SEQUENCE_END : 0)
-  return [token, id, sequenceId === '' ? 0n : sequenceId, flags, timeoutMicroseconds, flattenTensors(inputs), requestedOutputs, flattenParameters(parameters)]
+  return [token, id, sequenceId === '' ? 0n : sequenceId, flags, timeoutMicroseconds, flattenTensors(inputs), requestedOutputs, flattenParameters(parameters), traceId]
 }
 
 /** @throws ServerError INTERNAL for a tensor without a data type */

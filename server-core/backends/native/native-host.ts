@@ -1,4 +1,5 @@
 import type { LogHub, LogSettings } from '../../logger.ts'
+import type { RequestTrace } from '../../contract/inference.ts'
 import { toServerError, type ServerError } from '../../server-error.ts'
 import { readEvents } from './event-group.ts'
 import {
@@ -6,11 +7,12 @@ import {
   type FourTimes, type HostEvent, type HostInstanceOptions, type HostModelOptions, type HostRequest, type InferEvent, type MemoryUsageEvent, type QuestionEvent,
   type ReleasedEvent, type ResponseEvent, type TritonHost, type TritonHostConstructor,
 } from './host-events.ts'
+import { RequestTraces } from './request-traces.ts'
 
 /** Whoever answers what backends ask of the server. */
 export interface ServerQuestions {
   question(event: QuestionEvent, host: TritonHost): void
-  infer(event: InferEvent, host: TritonHost): void
+  infer(event: InferEvent, host: TritonHost, traces: RequestTraces): void
   cancelInfer(infer: number): void
 }
 
@@ -29,6 +31,8 @@ export interface NativeInstanceListener {
 
 /** One request that a backend has. It is over after its last answer and its release, in either order. */
 export interface NativeRequestListener {
+  /** Absent: it is not traced. */
+  readonly trace?: RequestTrace | undefined
   responded(event: ResponseEvent): void
   released(event: ReleasedEvent): void
 }
@@ -60,6 +64,7 @@ export class NativeHost {
   readonly #instances = new Map<number, NativeInstanceListener>()
   readonly #batches = new Map<number, (error: ServerError | null) => void>()
   readonly #requests = new Map<number, NativeRequestListener>()
+  readonly #traces = new RequestTraces()
   readonly #modelsWaiting = new Map<number, Waiting<InitializedModel>>()
   readonly #batchersWaiting = new Map<number, Waiting<string | null>>()
   readonly #instancesWaiting = new Map<number, Waiting<string | null>>()
@@ -151,12 +156,16 @@ export class NativeHost {
    */
   submit(instance: number, batch: number, requests: readonly HostRequest[], listeners: readonly NativeRequestListener[], onExecuted: (error: ServerError | null) => void): void {
     this.#batches.set(batch, onExecuted)
-    requests.forEach(([token], index) => { this.#requests.set(token, listeners[index]!) })
+    requests.forEach(([token], index) => {
+      const listener = listeners[index]!
+      this.#requests.set(token, listener)
+      if (listener.trace !== undefined) this.#traces.begin(token, listener.trace)
+    })
     try {
       this.host.submit(instance, batch, requests)
     } catch (error) {
       this.#batches.delete(batch)
-      for (const [token] of requests) this.#requests.delete(token)
+      for (const [token] of requests) this.forgetRequest(token)
       throw callError(error)
     }
   }
@@ -172,7 +181,10 @@ export class NativeHost {
     }
   }
 
-  forgetRequest(token: number): void { this.#requests.delete(token) }
+  forgetRequest(token: number): void {
+    this.#requests.delete(token)
+    this.#traces.end(token)
+  }
 
   /** Runs after the next group of events. */
   atGroupEnd(run: () => void): void { this.#groupEnds.add(run) }
@@ -232,11 +244,13 @@ export class NativeHost {
         failIfLost(event)
         return this.#options.logs.logger('native-host').warning(event.text, this.#modelField(event.model))
       case EVENT.question: return event.question === QUESTION.instanceGroups ? this.#answerGroups(event) : this.#options.questions.question(event, this.host)
-      case EVENT.infer: return this.#options.questions.infer(event, this.host)
+      case EVENT.infer: return this.#options.questions.infer(event, this.host, this.#traces)
       case EVENT.inferCancelled: return this.#options.questions.cancelInfer(token)
-      // This server counts the responses of decoupled models itself, as for any backend. It traces no request, so there is no activity to be told.
-      case EVENT.responseStatistics:
-      case EVENT.traceActivity: return
+      case EVENT.traceActivity:
+        failIfLost(event)
+        return this.#traces.activity(token, event.text, event.times[0])
+      // This server counts the responses of decoupled models itself, as for any backend.
+      case EVENT.responseStatistics: return
     }
   }
 

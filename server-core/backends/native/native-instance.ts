@@ -214,8 +214,10 @@ class NativeRequest implements NativeRequestListener {
   }
 
   get isOver(): boolean { return this.#hasFinal && this.#isReleased }
+  get trace(): BackendRequest['trace'] { return this.source.trace }
 
-  flat(): HostRequest { return hostRequestOf(this.source, this.token, this.#inputs) }
+  /** Its trace has the number of the request. */
+  flat(): HostRequest { return hostRequestOf(this.source, this.token, this.#inputs, this.source.trace === undefined ? 0 : this.token) }
 
   responded(event: ResponseEvent): void {
     const isFinal = (event.flags & RESPONSE_FINAL) !== 0

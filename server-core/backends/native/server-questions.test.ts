@@ -2,10 +2,11 @@ import { describe, expect, it } from 'vitest'
 import type { InferenceServer, InferenceStreamHandlers } from '../../inference-server.ts'
 import { ServerError } from '../../server-error.ts'
 import { EVENT, QUESTION, type InferEvent, type TritonHost } from './host-events.ts'
+import { RequestTraces } from './request-traces.ts'
 import { InferenceServerQuestions } from './server-questions.ts'
 
 const INFER: InferEvent = {
-  kind: EVENT.infer, token: 3, name: 'm', version: -1, flags: 0, tensors: [], parameters: [], outputs: [], correlationId: 0n, priority: 0n, timeoutMicroseconds: 0,
+  kind: EVENT.infer, token: 3, name: 'm', version: -1, flags: 0, tensors: [], parameters: [], outputs: [], correlationId: 0n, priority: 0n, timeoutMicroseconds: 0, traceId: 0, parentTraceId: 0,
 }
 
 /** The questions of a server that answers nothing by itself, and a host whose calls are told and may throw. */
@@ -19,7 +20,7 @@ function setUp(throws: (call: readonly unknown[]) => Error | null, event = INFER
     if (error !== null) throw error
   }
   const host = { respond: call('respond'), releaseInfer: call('release') } as unknown as TritonHost
-  new InferenceServerQuestions(() => server).infer(event, host)
+  new InferenceServerQuestions(() => server).infer(event, host, new RequestTraces())
   return { calls, asked, done: (end: ServerError | null) => { asked.at(-1)!.onDone(end) } }
 }
 

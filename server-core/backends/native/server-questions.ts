@@ -1,4 +1,4 @@
-import type { InferenceRequest, InferenceResponse } from '../../contract/inference.ts'
+import type { InferenceRequest, InferenceResponse, RequestTrace } from '../../contract/inference.ts'
 import type { InferenceCall, InferenceServer, LoadParameters } from '../../inference-server.ts'
 import { printModelConfigJson } from '../../model-config/json-config.ts'
 import { ServerError, toServerError } from '../../server-error.ts'
@@ -7,6 +7,7 @@ import {
   type HostReply, type InferEvent, type QuestionEvent, type TritonHost,
 } from './host-events.ts'
 import type { ServerQuestions } from './native-host.ts'
+import type { RequestTraces } from './request-traces.ts'
 
 const BATCH_UNKNOWN = 1
 const BATCH_FIRST_DIMENSION = 2
@@ -62,11 +63,13 @@ export class InferenceServerQuestions implements ServerQuestions {
     }
   }
 
-  infer(event: InferEvent, host: TritonHost): void {
+  infer(event: InferEvent, host: TritonHost, traces: RequestTraces): void {
     const { token } = event
+    const trace = traces.child(event.traceId, event.parentTraceId)
     const reply = (flags: number, answer: HostReply | null) => { whileOpen(() => { host.respond(token, flags, answer) }) }
     const end = (answer: HostReply | null) => {
       this.#calls.delete(token)
+      traces.end(event.traceId)
       try {
         reply(RESPONSE_FINAL, answer)
       } catch (error) {
@@ -83,7 +86,7 @@ export class InferenceServerQuestions implements ServerQuestions {
     }
     try {
       let isDone = false
-      const call = this.#server().inferStream(requestOf(event), {
+      const call = this.#server().inferStream(requestOf(event, trace), {
         onResponse: (response) => { reply(0, replyOf(response)) },
         onError: (error) => { reply(0, errorReply(event, error)) },
         onDone: (result) => {
@@ -93,6 +96,7 @@ export class InferenceServerQuestions implements ServerQuestions {
       })
       if (!isDone) this.#calls.set(token, call)
     } catch (error) {
+      trace?.requestEnded()
       end(errorReply(event, toServerError(error)))
     }
   }
@@ -110,7 +114,7 @@ function whileOpen(call: () => void): void {
   }
 }
 
-function requestOf(event: InferEvent): InferenceRequest {
+function requestOf(event: InferEvent, trace: RequestTrace | undefined): InferenceRequest {
   return {
     modelName: event.name ?? '',
     modelVersion: event.version < 0 ? '' : String(event.version),
@@ -123,6 +127,7 @@ function requestOf(event: InferEvent): InferenceRequest {
     sequenceEnd: (event.flags & SEQUENCE_END) !== 0,
     priority: event.priority,
     timeoutMicroseconds: event.timeoutMicroseconds,
+    ...(trace === undefined ? {} : { trace }),
   }
 }
 
