@@ -99,8 +99,6 @@ export interface BackendRequest {
   readonly priority: bigint
   /** What the client asked for; 0: none. */
   readonly timeoutMicroseconds: number
-  /** Absent: the request is not traced. Requests that the backend makes for it are told to a `child`. */
-  readonly trace?: RequestTrace | undefined
   /** A row without a request in a batch of the direct sequence batcher: answered like the others, received by nobody. */
   readonly isNull: boolean
   /** Absent: the request is not traced. */
