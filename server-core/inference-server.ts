@@ -9,6 +9,7 @@ import type { EnsembleGraph } from './contract/ensemble.ts'
 import type { InferenceTiming } from './contract/console-api.ts'
 import type { ModelConfig } from './contract/model-config.ts'
 import type { ModelControlMode, ModelIndexEntry, ModelSummary, TrafficSplit, TrafficSplitSettings } from './contract/repository.ts'
+import type { RepositoryTrustReport } from './contract/repository-trust.ts'
 import type { ModelStatisticsEntry, ServerSample } from './contract/statistics.ts'
 import type { ServerError } from './server-error.ts'
 
@@ -151,6 +152,14 @@ export interface InferenceServer {
   rescan(): Promise<void>
   /** Unloads everything and serves this repository instead. Explicit mode only. */
   replaceRepository(path: string): Promise<void>
+  /** Whose code runs. */
+  readonly repositoryTrust: RepositoryTrustReport
+  /** May code of this repository run? */
+  isTrusted(repositoryPath: string): Promise<boolean>
+  /** Trusts a repository by its real path and begins to load what waited for that. @throws ServerError INVALID_ARG, NOT_FOUND, UNAVAILABLE, UNSUPPORTED */
+  trustRepository(path: string): Promise<void>
+  /** Unloads the models that run code of it; they do not load any more. @throws ServerError NOT_FOUND, UNAVAILABLE, UNSUPPORTED */
+  revokeTrust(path: string): Promise<void>
   /** Last samples, oldest first. */
   sampleHistory(seconds: number): readonly ServerSample[]
   subscribe(listener: InferenceServerListener): () => void

@@ -1,5 +1,6 @@
 import type { NpuFallback, NpuSource } from './contract/devices.ts'
 import type { ModelControlMode } from './contract/repository.ts'
+import type { RepositoryTrustMode } from './contract/repository-trust.ts'
 import type { LogFormat, LogSettings } from './logger.ts'
 import { headerForwardPattern } from './frontends/header-forwarding.ts'
 import { DEFAULT_GRPC_TRANSPORT_OPTIONS, type GrpcTransportOptions } from './frontends/grpc/grpc-options.ts'
@@ -23,6 +24,8 @@ export interface ServerOptions {
   readonly exitTimeoutSeconds: number
   readonly strictReadiness: boolean
   readonly disableAutoCompleteConfig: boolean
+  /** Whether code of repositories (model.py, libraries beside a model) runs at once, or after somebody trusted them in the console. */
+  readonly repositoryTrust: RepositoryTrustMode
   readonly modelLoadThreadCount: number
   /** How often a version that fails to load is tried again. */
   readonly modelLoadRetryCount: number
@@ -114,6 +117,7 @@ export const DEFAULT_SERVER_OPTIONS: ServerOptions = Object.freeze({
   exitTimeoutSeconds: 30,
   strictReadiness: true,
   disableAutoCompleteConfig: false,
+  repositoryTrust: 'all',
   modelLoadThreadCount: 4,
   modelLoadRetryCount: 0,
   cacheConfig: {},

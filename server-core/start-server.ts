@@ -32,6 +32,7 @@ import { Devices } from './telemetry/devices.ts'
 import { findCann } from './telemetry/doctor/cann-installation.ts'
 import { thisMachine } from './telemetry/doctor/machine.ts'
 import type { NpuTelemetrySource } from './telemetry/npu-telemetry-source.ts'
+import { RepositoryTrustFile, TRUSTS_ALL } from './model-repository/repository-trust.ts'
 import { Tracer } from './tracing/tracer.ts'
 import { TritonInferenceServer } from './triton-inference-server.ts'
 
@@ -81,11 +82,13 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
     npu: { source: options.npu, simulatedCann: simulated?.cann.directory ?? null }, nativeDirectory: dirname(NATIVE_ADDON_PATH),
   })
   const cann = options.npu === 'auto' ? await findCann(machine) : null
+  const dataDirectory = options.dataDirectory === '' ? join(homedir(), '.local', 'share', 'npu-console') : options.dataDirectory
+  const trust = options.repositoryTrust === 'all' ? TRUSTS_ALL : await RepositoryTrustFile.open(dataDirectory, logs.logger('repository-trust'))
   const devices: Devices = new Devices({
     clock: systemClock, logs, machine, processId: process.pid, modelSummaries: () => server.modelSummaries(), findDcmi: dcmiFinder(simulated, logs.logger('npu-telemetry')),
     onCardsAnswer: (isBack) => { server.cardsAnswer(isBack) },
   })
-  const server: TritonInferenceServer = new TritonInferenceServer({ options, registry, clock: systemClock, logs, npus: () => devices.samples() })
+  const server: TritonInferenceServer = new TritonInferenceServer({ options, registry, trust, clock: systemClock, logs, npus: () => devices.samples() })
   server.subscribe({ modelChanged: (summary) => { devices.modelChanged(summary) } })
   // The status tells how many cards there are, and their driver.
   const known = () => `${devices.count} ${devices.driverVersion}`
@@ -147,7 +150,7 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
         server, status, logs, address: options.consoleAddress, port: options.consolePort, log: logs.logger('console-frontend'),
         ...(options.consoleToken === '' ? {} : { token: options.consoleToken }),
         rendererDirectory: options.rendererDirectory === '' ? RENDERER_DIRECTORY : options.rendererDirectory,
-        dataDirectory: options.dataDirectory === '' ? join(homedir(), '.local', 'share', 'npu-console') : options.dataDirectory,
+        dataDirectory,
         assetsDirectory: ASSETS_DIRECTORY, backends: registry.names, isAutoCompleteOff: options.disableAutoCompleteConfig,
         devices, simulation, restart: hooks.restart ?? null, pythonInterpreter: registry.configOf('python')['interpreter'] ?? DEFAULT_INTERPRETER,
         readOm: omReader({ cannLibraryDirectory: simulated?.cann.libraryDirectory ?? options.backendConfig['npu_om']?.[CANN_LIBRARIES] ?? '' }),
@@ -231,6 +234,7 @@ function statusReader(options: ServerOptions, server: InferenceServer, addresses
     driverVersion: devices.driverVersion,
     npuSource: options.npu,
     npuFallback: options.npuFallback,
+    repositoryTrust: server.repositoryTrust,
     ...fixed,
   })
 }

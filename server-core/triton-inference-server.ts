@@ -4,6 +4,7 @@ import type { EnsembleGraph } from './contract/ensemble.ts'
 import type { InferenceRequest, ModelMetadata, ServerMetadata } from './contract/inference.ts'
 import type { ModelConfig } from './contract/model-config.ts'
 import type { ModelControlMode, ModelIndexEntry, ModelSummary, TrafficSplit, TrafficSplitSettings } from './contract/repository.ts'
+import type { RepositoryTrustReport } from './contract/repository-trust.ts'
 import type { ModelStatisticsEntry, NpuSample, ServerSample } from './contract/statistics.ts'
 import type {
   InferenceCall, InferenceResult, InferenceServer, InferenceServerListener, InferenceStreamHandlers, LoadParameters, ModelMetricsSnapshot,
@@ -20,6 +21,7 @@ import { findModel } from './model-repository/model-lookup.ts'
 import { requestedModelName } from './model-repository/model-name.ts'
 import { indexEntries, sortedVersions, summaryOf, trafficOf, trafficShareOf, UNLOADED_REASON, type ModelRecord } from './model-repository/model-record.ts'
 import { ModelRepository } from './model-repository/model-repository.ts'
+import { TRUSTS_ALL, type RepositoryTrust } from './model-repository/repository-trust.ts'
 import { RepositoryPoller } from './model-repository/repository-poller.ts'
 import { Semaphore } from './model-repository/semaphore.ts'
 import { responseCacheByteSize, type ServerOptions } from './options.ts'
@@ -31,6 +33,8 @@ export interface TritonInferenceServerOptions {
   readonly registry: BackendRegistry
   readonly clock: Clock
   readonly logs: LogHub
+  /** Whose code runs. Default: everybody's. */
+  readonly trust?: RepositoryTrust
   /** The cards as they are known now, for the samples; null, or absent: no NPU found. */
   readonly npus?: () => readonly NpuSample[] | null
 }
@@ -52,6 +56,7 @@ export class TritonInferenceServer implements InferenceServer {
   readonly #clock: Clock
   readonly #log: Logger
   readonly #repositoryLog: Logger
+  readonly #trust: RepositoryTrust
   readonly #lifecycle: ModelLifecycle
   /** One repository is opened at a time, in the order in which they were asked for, however long the disk takes to find each. */
   readonly #openings = new Semaphore(1)
@@ -63,11 +68,12 @@ export class TritonInferenceServer implements InferenceServer {
   #state: InferenceServer['state'] = 'STARTING'
   #stopped: Promise<void> | null = null
 
-  constructor({ options, registry, clock, logs, npus }: TritonInferenceServerOptions) {
+  constructor({ options, registry, clock, logs, npus, trust = TRUSTS_ALL }: TritonInferenceServerOptions) {
     this.controlMode = options.modelControlMode
     this.#options = options
     this.#registry = registry
     registry.attach(this)
+    this.#trust = trust
     this.#clock = clock
     this.#log = logs.logger('server')
     this.#repositoryLog = logs.logger('model-repository')
@@ -78,10 +84,11 @@ export class TritonInferenceServer implements InferenceServer {
     this.#lifecycle = new ModelLifecycle({
       repository: new ModelRepository(options.modelRepositories, this.#repositoryLog, options.modelConfigName),
       loader: new ModelLoader({
-        registry, disableAutoComplete: options.disableAutoCompleteConfig, hostPolicies: options.hostPolicies, metrics: options.metricsConfig, npu: { source: options.npu, fallback: options.npuFallback }, clock, logs,
+        registry, trust, disableAutoComplete: options.disableAutoCompleteConfig, hostPolicies: options.hostPolicies, metrics: options.metricsConfig, npu: { source: options.npu, fallback: options.npuFallback }, clock, logs,
         responseCache: cacheByteSize === 0 ? null : new ResponseCache(cacheByteSize),
         rateLimiter: options.rateLimit === 'off' ? null : new RateLimiter(options.rateLimitResources),
       }),
+      trust,
       loadThreadCount: options.modelLoadThreadCount,
       loadRetryCount: options.modelLoadRetryCount,
       clock,
@@ -262,6 +269,25 @@ export class TritonInferenceServer implements InferenceServer {
     this.#notify((listener) => listener.statusChanged?.())
   }
 
+  get repositoryTrust(): RepositoryTrustReport { return this.#trust.report }
+
+  async isTrusted(repositoryPath: string): Promise<boolean> { return await this.#trust.untrustedPath(repositoryPath) === null }
+
+  async trustRepository(path: string): Promise<void> {
+    await this.#trust.trust(path)
+    await this.#applyTrust()
+  }
+
+  async revokeTrust(path: string): Promise<void> {
+    await this.#trust.revoke(path)
+    await this.#applyTrust()
+  }
+
+  async #applyTrust(): Promise<void> {
+    this.#notify((listener) => listener.statusChanged?.())
+    await this.#lifecycle.applyTrust()
+  }
+
   sampleHistory(seconds: number): readonly ServerSample[] { return this.#sampler.history(seconds) }
 
   subscribe(listener: InferenceServerListener): () => void {
@@ -306,7 +332,8 @@ export class TritonInferenceServer implements InferenceServer {
     const all = this.#sortedRecords().map((record) => record.name)
     const names = this.controlMode !== 'explicit' ? all : this.#options.loadModels.includes('*') ? all : [...new Set(this.#options.loadModels)]
     const results = await this.#lifecycle.loadMany(names.map((name) => requestedModelName(name)))
-    return results.filter((result) => result.status === 'rejected').length
+    // What waits for somebody in the console is no reason to have no console.
+    return results.filter((result, index) => result.status === 'rejected' && !this.#lifecycle.awaitsTrust(requestedModelName(names[index] ?? ''))).length
   }
 
   #find(name: string, version: string): Model { return findModel(this.#lifecycle.records, name, version) }

@@ -35,7 +35,7 @@ function summary(name: string, state: ModelReadyState, backend: string, extra: P
   return {
     name, repositoryPath: '/data/edge-ocr', backend, platform: '', state, reason,
     versions: [{ version: '1', state, reason, files: [{ path: '1/model.onnx', byteSize: 10_857_958, modifiedAt: startedAt }], changedAt: startedAt, instances: [] }],
-    instanceCount: isUp ? 2 : null, runsOn: isUp ? 'CPU' : null, isSimulated: false, degraded: null, changedAt: state === 'UNKNOWN' ? 0 : Date.now() - 60_000 * (name.length + 1), stage: null, lastLoad: null, traffic: null, maxBatchSize: 8, ...extra,
+    instanceCount: isUp ? 2 : null, runsOn: isUp ? 'CPU' : null, isSimulated: false, degraded: null, changedAt: state === 'UNKNOWN' ? 0 : Date.now() - 60_000 * (name.length + 1), stage: null, lastLoad: null, traffic: null, maxBatchSize: 8, awaitsTrust: null, ...extra,
   }
 }
 
@@ -89,7 +89,7 @@ function status(): ServerStatus {
   return {
     id: 'triton', version: '2.73.0', instanceId: String(startedAt), state: 'READY', startedAt, controlMode: options.scenario === 'poll' ? 'poll' : 'explicit',
     repositoryPaths: options.scenario === 'empty' ? [] : ['/data/edge-ocr'], http: listen(8000), grpc: listen(8001), metrics: listen(8002), console: listen(Number(options.port)), processId: process.pid,
-    nodeVersion: process.version, onnxRuntimeVersion: '1.30.0', platform: 'linux-x64', cpuCount: 8, totalMemoryBytes: 2 ** 34, npuCount: null, cannVersion: null, driverVersion: null, npuSource: 'auto', npuFallback: 'fail', canRestart: false,
+    nodeVersion: process.version, onnxRuntimeVersion: '1.30.0', platform: 'linux-x64', cpuCount: 8, totalMemoryBytes: 2 ** 34, npuCount: null, cannVersion: null, driverVersion: null, npuSource: 'auto', npuFallback: 'fail', canRestart: false, repositoryTrust: { mode: 'all', trusted: [] },
   }
 }
 

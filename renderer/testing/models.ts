@@ -7,7 +7,7 @@ export function modelSummary(name: string, part: Partial<ModelSummary> = {}): Mo
   const state = part.state ?? 'UNKNOWN'
   return {
     name, repositoryPath: '/models', backend: 'onnxruntime', platform: '', state, reason: part.reason ?? '',
-    versions: [versionSummary('1', { state, reason: part.reason ?? '' })], instanceCount: state === 'READY' ? 1 : null, runsOn: state === 'READY' ? 'CPU' : null, isSimulated: false, degraded: null, changedAt: 1000, stage: null, lastLoad: null, traffic: null, maxBatchSize: 4, ...part,
+    versions: [versionSummary('1', { state, reason: part.reason ?? '' })], instanceCount: state === 'READY' ? 1 : null, runsOn: state === 'READY' ? 'CPU' : null, isSimulated: false, degraded: null, changedAt: 1000, stage: null, lastLoad: null, traffic: null, maxBatchSize: 4, awaitsTrust: null, ...part,
   }
 }
 
@@ -41,6 +41,6 @@ export function npuSample(part: Partial<NpuSample> = {}): NpuSample {
 export function serverStatus(part: Partial<ServerStatus> = {}): ServerStatus {
   return {
     id: 'triton', version: '2.73.0', instanceId: 'first', state: 'READY', startedAt: 500, controlMode: 'explicit', repositoryPaths: ['/models'], http: { address: '127.0.0.1', port: 8000 }, grpc: null, metrics: null, console: null,
-    processId: 1, nodeVersion: 'v24', onnxRuntimeVersion: null, platform: 'linux-x64', cpuCount: 2, totalMemoryBytes: 2 ** 30, npuCount: null, cannVersion: null, driverVersion: null, npuSource: 'auto', npuFallback: 'fail', canRestart: false, ...part,
+    processId: 1, nodeVersion: 'v24', onnxRuntimeVersion: null, platform: 'linux-x64', cpuCount: 2, totalMemoryBytes: 2 ** 30, npuCount: null, cannVersion: null, driverVersion: null, npuSource: 'auto', npuFallback: 'fail', canRestart: false, repositoryTrust: { mode: 'all', trusted: [] }, ...part,
   }
 }

@@ -1,10 +1,12 @@
+import type { ModelConfig } from '../contract/model-config.ts'
+import type { RepositoryCode } from '../contract/repository-trust.ts'
 import type { InferenceServer } from '../inference-server.ts'
 import { DEFAULT_SERVER_OPTIONS, type ServerOptions } from '../options.ts'
 import type { LogHub } from '../logger.ts'
-import type { Backend } from './backend.ts'
+import { BATCH_STRATEGY_PATH, type Backend } from './backend.ts'
 import { chooseImplementation } from './choose-implementation.ts'
 import { identityBackend } from './identity/identity-backend.ts'
-import { findLibrary, installedBackends, type ModelPlace } from './native/library-search.ts'
+import { findLibrary, hasBatchingLibrary, installedBackends, isPythonBased, type ModelPlace } from './native/library-search.ts'
 import { NativeBackends } from './native/native-backends.ts'
 import { createOnnxRuntimeBackend } from './onnxruntime/onnxruntime-backend.ts'
 import { createPythonBackend } from './python/python-backend.ts'
@@ -45,6 +47,20 @@ export class BackendRegistry {
   /** Settings of `--backend-config` for one backend: the global ones, overruled by its own. */
   configOf(name: string): Readonly<Record<string, string>> {
     return { ...this.#options.backendConfig[''], ...this.#options.backendConfig[name] }
+  }
+
+  /**
+   * What of a model's own folder, or at the word of its config, would run as code; null: nothing does, the files are data. A backend written in Python counts: what its models hold is read by
+   * Python, in the way of pickles and `trust_remote_code`.
+   */
+  codeOf(config: ModelConfig, place: Pick<ModelPlace, 'modelDirectory' | 'versionDirectory'>): RepositoryCode | null {
+    const { backend: name, runtime, parameters } = config
+    if (config.ensemble_scheduling !== undefined) return null
+    const { backendDirectory } = this.#options
+    if (findLibrary(name, { ...place, runtime }, backendDirectory) === 'model') return 'library'
+    if (name === 'python' || isPythonBased(name, backendDirectory)) return 'python'
+    const isBatched = config.dynamic_batching !== undefined
+    return isBatched && ((parameters[BATCH_STRATEGY_PATH]?.string_value ?? '') !== '' || hasBatchingLibrary(place)) ? 'library' : null
   }
 
   /**

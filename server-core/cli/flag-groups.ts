@@ -2,7 +2,7 @@ import type { Flag } from './flag-values.ts'
 
 /** The headings of the usage text, in its order. A flag belongs to the first group that matches the first of its names. */
 const GROUPS: readonly (readonly [title: string, names: RegExp])[] = [
-  ['Models', /^--(model-(?!load)|load-model$|repository-poll-secs$|disable-auto-complete-config$|strict-model-config$)/],
+  ['Models', /^--(model-(?!load)|load-model$|repository-(poll-secs|trust)$|disable-auto-complete-config$|strict-model-config$)/],
   ['Loading and running', /^--(model-load-|cache-|response-cache-|backend-|repoagent-|pinned-memory-|rate-limit|host-policy)/],
   ['Server', /^--(id$|exit-|strict-readiness$|allow-remote-control$|data-directory$)/],
   ['HTTP', /^--(allow-http$|http-|reuse-http-)/],

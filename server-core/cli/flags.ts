@@ -1,5 +1,6 @@
 import { NPU_FALLBACKS, NPU_SOURCES } from '../contract/devices.ts'
 import { parseRestrictedApi } from '../frontends/restricted-api.ts'
+import { REPOSITORY_TRUSTS } from '../contract/repository-trust.ts'
 import { LOG_FORMATS } from '../logger.ts'
 import { metricsConfigWith } from '../metrics/metrics-config.ts'
 import { type Draft, type Flag, parseBoolean, parseInteger, withoutEffect } from './flag-values.ts'
@@ -47,6 +48,7 @@ export const SERVE_FLAGS: readonly Flag[] = [
   bool('--strict-readiness', 'strictReadiness', 'Ready only when every model is (true)'),
   bool('--disable-auto-complete-config', 'disableAutoCompleteConfig', 'Do not complete configs from the models (false)'),
   { names: ['--strict-model-config'], value: '', help: 'Deprecated: true is --disable-auto-complete-config', set: (draft, text, flag) => { draft.disableAutoCompleteConfig = parseBoolean(text, flag) } },
+  { names: ['--repository-trust'], value: REPOSITORY_TRUSTS.join('|'), help: 'Run code of repositories (model.py, libraries beside a model), or only of those that were trusted in the console (all)', set: setRepositoryTrust },
   integer('--model-load-thread-count', 'modelLoadThreadCount', 'Model versions that load at the same time'),
   integer('--model-load-retry-count', 'modelLoadRetryCount', 'How often a model version that fails to load is tried again'),
   { names: ['--cache-config'], value: '<cache>,<setting>=<value>', help: 'Response cache: local,size=<bytes>; may be given once a setting', set: setCacheConfig },
@@ -175,6 +177,12 @@ function setNpuFallback(draft: Draft, text: string, flag: string): void {
   const fallback = NPU_FALLBACKS.find((known) => known === text)
   if (fallback === undefined) throw new ServerError('INVALID_ARG', `Bad option: "${flag}".\ninvalid argument for ${flag}: expected ${NPU_FALLBACKS.join(' or ')}, got: ${text}`)
   draft.npuFallback = fallback
+}
+
+function setRepositoryTrust(draft: Draft, text: string, flag: string): void {
+  const trust = REPOSITORY_TRUSTS.find((known) => known === text)
+  if (trust === undefined) throw new ServerError('INVALID_ARG', `Bad option: "${flag}".\ninvalid argument for ${flag}: expected ${REPOSITORY_TRUSTS.join(' or ')}, got: ${text}`)
+  draft.repositoryTrust = trust
 }
 
 function setTimeScale(draft: Draft, text: string, flag: string): void {

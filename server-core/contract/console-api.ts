@@ -16,6 +16,7 @@ import type { InferenceRequest, InferenceResponse, ModelMetadata } from './infer
 import type { ModelConfig } from './model-config.ts'
 import type { PythonInterpreter } from './python-interpreters.ts'
 import type { ModelControlMode, ModelSummary, TrafficSplitSettings } from './repository.ts'
+import type { RepositoryTrustReport } from './repository-trust.ts'
 import type { ServerSample } from './statistics.ts'
 
 export type LogLevel = 'error' | 'warning' | 'info' | 'verbose'
@@ -73,6 +74,8 @@ export interface ServerStatus {
   readonly npuFallback: NpuFallback
   /** `server.restart` works: somebody can start this server again. */
   readonly canRestart: boolean
+  /** `--repository-trust`, and the repositories that were trusted. */
+  readonly repositoryTrust: RepositoryTrustReport
 }
 
 /** What another start is to differ in; what is left out stays. */
@@ -244,6 +247,13 @@ export interface ConsoleCommands {
   'repository.openSample': () => ServerStatus
   /** Repositories opened before on this machine, last first; kept in the user's data folder, for window and browser alike. */
   'repository.recent': () => readonly string[]
+  /**
+   * Lets code of this repository run from now on, and loads what was asked for and waited for that. `path`: the real one, as `ModelSummary.awaitsTrust` tells it.
+   * Answers before the loads end. UNSUPPORTED where every repository is trusted.
+   */
+  'repository.trust': (args: { path: string }) => void
+  /** Takes that back: models that run code of it are unloaded, and do not load any more. */
+  'repository.revokeTrust': (args: { path: string }) => void
   'model.load': (args: { name: string }) => void
   'model.unload': (args: { name: string; unloadDependents?: boolean }) => void
   /** Gives a share of the requests that name no version to one version; null ends that. `ModelSummary.traffic` says what holds. */

@@ -175,4 +175,6 @@ export interface ModelSummary {
   /** The last load that ended; null: none since the server knows the model. */
   readonly lastLoad: ModelLoadReport | null
   readonly maxBatchSize: number | null
+  /** It runs code of its repository, which is not trusted: the real path to trust before it loads. null: nothing of that kind keeps it from loading. */
+  readonly awaitsTrust: string | null
 }

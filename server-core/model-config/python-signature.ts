@@ -33,6 +33,8 @@ export interface PythonSignatureOptions {
   readonly timeoutMilliseconds?: number
   /** Default: `python3` of the path. */
   readonly pythonPath?: string
+  /** False: no line of the file runs, and only the names in its text are found. Default: true. */
+  readonly runsCode?: boolean
 }
 
 /** Python's own text: why a model.py could not be imported, or raised. The cause of the error that `readPythonSignature` throws for it. */
@@ -53,6 +55,7 @@ export async function readPythonSignature(path: string, options: PythonSignature
   const source = await readFile(path).catch((cause: unknown) => { throw new ServerError('NOT_FOUND', `There is no file '${path}'.`, { cause }) })
   if (source.byteLength > MAX_SOURCE_BYTES) throw new ServerError('INVALID_ARG', `'${path}' has ${source.byteLength} bytes: that is no model.py.`)
   const namesInCode = findTensorNames(new TextDecoder().decode(source))
+  if (options.runsCode === false) return { declared: null, namesInCode, reason: 'the model repository is not trusted, so that auto_complete_config of the file was not run' }
   const answer = await runRecorder(resolve(path), options)
   if (answer === null) return { declared: null, namesInCode, reason: 'there is no python3 here to ask auto_complete_config' }
   if (answer.error !== undefined) throw new ServerError('INVALID_ARG', `'${path}' cannot describe itself: ${answer.error}`, { cause: new PythonModelError(answer.error) })

@@ -63,6 +63,12 @@ export class EnsembleDependencies {
     return this.#loadAll(names, {}, await this.#plan(names, async () => {}, null))
   }
 
+  /** Loads that were refused and can be made now, each as it was asked for, and the ensembles that waited for those models. */
+  async loadAgain(refused: ReadonlyMap<string, LoadParameters>): Promise<void> {
+    await Promise.allSettled([...refused].map(([name, parameters]) => this.#options.loadOne(name, parameters, () => !this.#isCurrent(name)))) // each tells its model's state
+    await this.#follow([...refused.keys()])
+  }
+
   /**
    * Unloads a model; ensembles that need it leave before it.
    * @param withMembers also what only this ensemble needed (`unload_dependents`)

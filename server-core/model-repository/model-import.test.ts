@@ -105,6 +105,19 @@ dynamic_batching { }
     })
   })
 
+  test('runs no line of a model.py where its code is not trusted, neither for the review nor for the model', async () => {
+    using folder = new ImportFolder()
+    folder.write({ 'spy/model.py': `open("ran", "w").close()\n${PYTHON_FILE}    def execute(self, requests):\n        pb_utils.get_input_tensor_by_name(requests[0], "IN")\n` })
+    const plan = await planImport([join(folder.root, 'spy')])
+    const asked = await reviewModelImport(plan, { repositoryPath: folder.repository, existingNames: [], backends: ['python'], runsCode: false })
+    expect(asked).toMatchObject({ signature: 'names', inputs: [{ name: 'IN' }], signatureReason: expect.stringContaining('is not trusted') as string })
+    await create(folder, ['spy'], { modelName: 'spy', runsCode: false })
+    expect(folder.repositoryFiles()).toContain('spy/1/model.py')
+    expect(existsSync(join(folder.root, 'spy', 'ran'))).toBe(false)
+    await reviewModelImport(plan, { repositoryPath: folder.repository, existingNames: [], backends: ['python'] })
+    expect(existsSync(join(folder.root, 'spy', 'ran'))).toBe(true)
+  })
+
   test('says what a model.py leaves open', async () => {
     using folder = new ImportFolder()
     folder.write({

@@ -52,6 +52,8 @@ export interface ImportDestination {
   readonly backends: readonly string[]
   /** Default: asks the CANN that this process's environment leads to. */
   readonly readOm?: OmReader
+  /** False: a model.py is only looked at, since its code would run before anybody trusted it. Default: true. */
+  readonly runsCode?: boolean
 }
 
 /**
@@ -59,7 +61,7 @@ export interface ImportDestination {
  * @throws ServerError INVALID_ARG for a backend that does not take such files, or a config or model that cannot be read
  */
 export async function reviewModelImport(plan: ImportPlan, destination: ImportDestination, backend: string | null = null): Promise<ModelImportReview> {
-  const config = await proposeConfig(plan, backend, destination.readOm)
+  const config = await proposeConfig(plan, backend, destination)
   const written = readModelConfig(config.text, 'config.pbtxt')
   const baseName = cleanModelName(written.name === '' ? withoutExtension(plan) : written.name)
   const onnx = plan.onnx
@@ -114,7 +116,7 @@ function configTensor(tensor: { readonly name: string; readonly data_type: strin
   return { name: tensor.name, datatype: tensor.data_type.replace(/^TYPE_/, ''), shape: tensor.dims }
 }
 
-async function proposeConfig(plan: ImportPlan, chosen: string | null, readOm: OmReader | undefined): Promise<ConfigProposal> {
+async function proposeConfig(plan: ImportPlan, chosen: string | null, how: Pick<ImportDestination, 'readOm' | 'runsCode'>): Promise<ConfigProposal> {
   if (plan.config !== null) {
     const { text, path } = plan.config
     const entries = plan.files.filter(({ target }) => !target.includes('/') || plan.layout === 'modelFolder').map(({ target }) => ({ name: target.split('/').at(-1) ?? '', isDirectory: false }))
@@ -125,7 +127,7 @@ async function proposeConfig(plan: ImportPlan, chosen: string | null, readOm: Om
   if (!BACKENDS[plan.kind].includes(backend)) {
     throw new ServerError('INVALID_ARG', `The backend '${backend}' does not take '${shorten(plan.fileName)}'. Possible: ${BACKENDS[plan.kind].join(', ')}.`)
   }
-  const { text, signature, reason } = await generated(plan, backend, readOm)
+  const { text, signature, reason } = await generated(plan, backend, how)
   return { backend, text: `# Made from ${printable(plan.fileName)}\n${text}`, signature, reason, isGenerated: true }
 }
 
@@ -139,11 +141,11 @@ function readOwnConfig(folderName: string, text: string, path: string): ModelCon
   }
 }
 
-async function generated(plan: ImportPlan, backend: string, readOm: OmReader = omReader()): Promise<{ text: string; signature: ModelImportReview['signature']; reason: string | null }> {
+async function generated(plan: ImportPlan, backend: string, { readOm = omReader(), runsCode = true }: Pick<ImportDestination, 'readOm' | 'runsCode'>): Promise<{ text: string; signature: ModelImportReview['signature']; reason: string | null }> {
   if (plan.onnx !== null) return { text: generateOnnxConfig(plan.onnx, { backend, defaultModelFilename: unusualFileName(plan) }), signature: 'complete', reason: null }
   if (plan.kind === 'om') return omConfig(plan, backend, readOm)
   try {
-    const signature = await readPythonSignature(plan.modelFile)
+    const signature = await readPythonSignature(plan.modelFile, { runsCode })
     const { declared, namesInCode, reason } = signature
     const isDeclared = declared !== null && declared.inputs.length + declared.outputs.length > 0
     if (!isDeclared && namesInCode.inputs.length + namesInCode.outputs.length === 0) return { text: skeleton(backend, unusualFileName(plan)), signature: 'unknown', reason }
@@ -199,6 +201,7 @@ export interface CreateOptions {
   readonly backend: string | null
   /** As for the review. */
   readonly readOm?: OmReader
+  readonly runsCode?: boolean
   readonly mode: TransferMode
   readonly signal: AbortSignal
   readonly onProgress: (bytesDone: number, bytesTotal: number) => void
@@ -248,8 +251,8 @@ export async function createImportedModel(plan: ImportPlan, options: CreateOptio
 }
 
 /** The text of the review; a `name` in a config that came along has to be that of the folder, so it goes where it is another. */
-async function configFor(plan: ImportPlan, { backend, modelName, readOm }: CreateOptions): Promise<string> {
-  const { text } = await proposeConfig(plan, backend, readOm)
+async function configFor(plan: ImportPlan, { backend, modelName, ...how }: CreateOptions): Promise<string> {
+  const { text } = await proposeConfig(plan, backend, how)
   const { name } = readModelConfig(text, 'config.pbtxt')
   return name === '' || name === modelName ? text : applyEdits(text, removeField(parsePbtxt(text).tree, ['name']))
 }

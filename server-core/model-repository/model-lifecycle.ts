@@ -20,6 +20,7 @@ import {
 } from './model-record.ts'
 import type { ModelRepository, RepositoryEntry } from './model-repository.ts'
 import { isUnchanged, keptModel } from './reload-rules.ts'
+import { notTrustedText, RepositoryNotTrusted, type RepositoryTrust } from './repository-trust.ts'
 import { TrafficRouter } from './traffic-router.ts'
 import { Semaphore } from './semaphore.ts'
 import { chooseVersions } from './version-policy.ts'
@@ -27,6 +28,7 @@ import { chooseVersions } from './version-policy.ts'
 export interface ModelLifecycleOptions {
   readonly repository: ModelRepository
   readonly loader: ModelLoader
+  readonly trust: RepositoryTrust
   readonly loadThreadCount: number
   /** How often a version that fails is tried again. */
   readonly loadRetryCount: number
@@ -141,6 +143,37 @@ export class ModelLifecycle {
    */
   async unload(name: string, withMembers = false): Promise<void> { await this.#ensembles.unload(name, withMembers) }
 
+  /** Brings all models to what is trusted now: those that run code that is not any more leave, and loads that were refused for want of it begin again; resolves without waiting for them. */
+  async applyTrust(): Promise<void> {
+    const begun = new Map<string, LoadParameters>()
+    for (const record of [...this.records.values()]) {
+      const before = record.awaitsTrust
+      record.awaitsTrust = await this.#awaitedTrust(record.name, directoryOf(record), record.description)
+      if (record.awaitsTrust !== null && (record.load !== null || highestReady(record) !== null)) {
+        await this.unload(record.name)
+        // It comes back with the trust.
+        record.refusedLoad = {}
+      } else if (record.awaitsTrust === null && record.refusedLoad !== null) begun.set(record.name, record.refusedLoad)
+      if (before?.reason !== record.awaitsTrust?.reason) this.#changed(record)
+    }
+    this.#background(this.#ensembles.loadAgain(begun))
+  }
+
+  /** Does it wait for its repository, or that of a model that its steps name, to be trusted? */
+  awaitsTrust(name: string, seen = new Set<string>()): boolean {
+    const record = this.records.get(name)
+    if (record === undefined || seen.has(name)) return false
+    seen.add(name)
+    return record.refusedLoad !== null || (record.description?.members ?? []).some((member) => this.awaitsTrust(member, seen))
+  }
+
+  async #awaitedTrust(name: string, directory: ModelDirectory | null, description: ModelRecord['description']): Promise<ModelRecord['awaitsTrust']> {
+    const code = description?.code ?? null
+    if (directory === null || code === null) return null
+    const repositoryPath = await this.#options.trust.untrustedPath(directory.repositoryPath)
+    return repositoryPath === null ? null : { repositoryPath, reason: notTrustedText(name, code, repositoryPath) }
+  }
+
   /** Unloads everything and waits until it is gone, for good: nothing loads any more. */
   async unloadAll(): Promise<void> {
     this.#isClosed = true
@@ -252,6 +285,7 @@ export class ModelLifecycle {
         record.pollError = ''
         return
       }
+      record.refusedLoad = null
       progress = this.#beginLoad(record)
       this.#enterStage(record, progress, '', 'readingConfig')
       config = await this.#options.loader.readConfig(source.directory, parameters.config)
@@ -326,6 +360,7 @@ export class ModelLifecycle {
         if (entry.state === 'LOADING') record.versions.set(version, this.#versionRecord('UNAVAILABLE', UNLOADED_REASON, null))
       }
       if (operation.outdated.aborted) throw fail(OUTDATED)
+      this.#noteRefusal(load, failures)
       throw fail(failures.map(({ version, error }) => this.#noteFailure(record, version, error)).join(''), failures[0]?.error)
     }
     this.#swapIn(record, loaded, keptVersions, {
@@ -403,7 +438,7 @@ export class ModelLifecycle {
         if (outdated.aborted) throw error
         const { kind, message } = toServerError(error)
         log.error(`failed to load '${record.name}' version ${name}: ${ERROR_KINDS[kind].words}: ${message}`, fields)
-        if (attempt >= loadRetryCount) throw error
+        if (attempt >= loadRetryCount || error instanceof RepositoryNotTrusted) throw error
       }
     }
   }
@@ -429,6 +464,15 @@ export class ModelLifecycle {
       })
       this.#unfinished.add(settled)
     })
+  }
+
+  /** What was refused for want of trust is loaded when that is given; code that came with the request never is. */
+  #noteRefusal({ record, parameters }: Load, failures: readonly { readonly error: ServerError }[]): void {
+    const refusal = failures.map(({ error }) => error).find((error) => error instanceof RepositoryNotTrusted)
+    if (refusal === undefined || refusal.repositoryPath === null) return
+    record.refusedLoad = parameters
+    // A link may have changed where it leads since the last look.
+    record.awaitsTrust = { repositoryPath: refusal.repositoryPath, reason: refusal.message }
   }
 
   /** The model as a whole cannot be loaded: no version is tried. */
@@ -474,6 +518,7 @@ export class ModelLifecycle {
   #unload(name: string): void {
     const record = this.records.get(name)
     if (record === undefined) return
+    record.refusedLoad = null
     const source = record.source
     const stops: Promise<void>[] = []
     for (const [version, entry] of record.versions) {
@@ -546,8 +591,10 @@ export class ModelLifecycle {
     const directory = directoryOf(record)
     if (entry.kind === wasKind && before === directory?.signature) return
     const description = directory === null ? null : await this.#describe(directory)
+    const awaitsTrust = await this.#awaitedTrust(record.name, directory, description)
     if (record.entry?.kind !== entry.kind || directoryOf(record)?.signature !== directory?.signature) return
     record.description = description
+    record.awaitsTrust = awaitsTrust
     if (entry.kind === 'duplicate') {
       this.#options.log.error(`failed to poll model '${record.name}': not unique across all model repositories`, { model: record.name })
     }
@@ -558,7 +605,7 @@ export class ModelLifecycle {
   async #describe(directory: ModelDirectory): Promise<ModelRecord['description']> {
     try {
       const config = await this.#options.loader.readConfig(directory)
-      return { backend: config.backend, platform: config.platform, maxBatchSize: config.max_batch_size, members: memberNames(config) }
+      return { backend: config.backend, platform: config.platform, maxBatchSize: config.max_batch_size, members: memberNames(config), code: this.#options.loader.codeOf(directory, config) }
     } catch (error) {
       this.#options.log.verbose(1, 'config of a model cannot be read', { model: directory.name, error: toServerError(error).message })
       return null

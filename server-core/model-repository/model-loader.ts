@@ -3,6 +3,7 @@ import type { BackendRegistry } from '../backends/backend-registry.ts'
 import type { Clock } from '../clock.ts'
 import type { ModelConfig } from '../contract/model-config.ts'
 import type { LoadStageKind, ModelInstanceReport } from '../contract/repository.ts'
+import type { RepositoryCode } from '../contract/repository-trust.ts'
 import type { LogHub } from '../logger.ts'
 import { DEFAULT_METRICS_CONFIG, firstResponseBuckets, type MetricsConfig } from '../metrics/metrics-config.ts'
 import { ModelStatistics } from '../metrics/model-statistics.ts'
@@ -26,6 +27,7 @@ import { loadEnsemble } from './ensemble-loader.ts'
 import { readLabelFiles } from './label-files.ts'
 import type { StageInstance } from './load-progress.ts'
 import type { ModelDirectory, VersionDirectory } from './model-directory.ts'
+import { RepositoryNotTrusted, TRUSTS_ALL, type RepositoryTrust } from './repository-trust.ts'
 import { cpuInstead, fallbackOf, refuseWhileOff, wantsNpu, withFallbackHint, withGroupHint, type NpuPolicy } from './npu-fallback.ts'
 
 export interface ModelLoaderOptions {
@@ -35,6 +37,8 @@ export interface ModelLoaderOptions {
   readonly rateLimiter: RateLimiter | null
   readonly hostPolicies: HostPolicies
   readonly npu: NpuPolicy
+  /** Whose code runs. Default: everybody's. */
+  readonly trust?: RepositoryTrust
   /** Of the server; null or absent: none. */
   readonly responseCache?: ResponseCache | null
   /** `--metrics-config` */
@@ -73,6 +77,13 @@ export class ModelLoader {
     return config
   }
 
+  /** What of a model would run as code, whichever of its versions is loaded; null: nothing, or nobody asks. */
+  codeOf(directory: ModelDirectory, config: ModelConfig): RepositoryCode | null {
+    if ((this.#options.trust ?? TRUSTS_ALL).report.mode === 'all') return null
+    const codes = directory.versions.map((version) => this.#options.registry.codeOf(config, { modelDirectory: directory.path, versionDirectory: version.path }))
+    return codes.find((code) => code !== null) ?? null
+  }
+
   /** Builds and starts one version (step 7). @throws what the backend, the checks or an instance reported */
   async loadVersion(directory: ModelDirectory, config: ModelConfig, version: VersionDirectory, options: LoadVersionOptions): Promise<Model> {
     const { npu, registry, logs } = this.#options
@@ -97,6 +108,9 @@ export class ModelLoader {
     const { registry, clock, logs, disableAutoComplete } = this.#options
     const started = clock.now()
     checkExecutable(config)
+    // Before anything of a backend: asking a model to complete its config runs its code as well.
+    const allowInstance = () => this.#requireTrust(directory, config, version)
+    await allowInstance()
     this.#warnOfMissingCache(config)
     if (config.ensemble_scheduling !== undefined) return loadEnsemble({ directory, config, version: String(version.version), ...options, ...this.#options })
     const backend = await registry.find(config.backend, { modelDirectory: directory.path, versionDirectory: version.path, runtime: config.runtime })
@@ -133,6 +147,7 @@ export class ModelLoader {
         ...(report === undefined ? {} : { report }),
         createsInstancesInParallel: (backendModel.createsInstancesInParallel ?? backend.createsInstancesInParallel) === true || isParallelLoadingAsked(),
         log: logs.logger('model-instance'),
+        allowInstance,
         onInstancesChanged: options.onInstancesChanged,
       })
     } catch (error) {
@@ -151,6 +166,18 @@ export class ModelLoader {
   async updateInstances(model: Model, config: ModelConfig, steps: InstanceSteps): Promise<void> {
     const { instance_group } = normalizeInstanceGroups(config, { gpuCount: 0 })
     await model.updateInstances(instance_group, config.version_policy, steps)
+  }
+
+  /** Asked at each start of an instance as well: until then a link may lead elsewhere. @throws RepositoryNotTrusted */
+  async #requireTrust(directory: ModelDirectory, config: ModelConfig, version: VersionDirectory): Promise<void> {
+    const { registry, trust = TRUSTS_ALL } = this.#options
+    if (trust.report.mode === 'all') return
+    const code = registry.codeOf(config, { modelDirectory: directory.path, versionDirectory: version.path })
+    if (code === null) return
+    // Files of a load request lie in a folder of their own, which is no repository.
+    if (directory.repositoryPath === directory.path) throw new RepositoryNotTrusted(directory.name, code, null)
+    const untrusted = await trust.untrustedPath(directory.repositoryPath)
+    if (untrusted !== null) throw new RepositoryNotTrusted(directory.name, code, untrusted)
   }
 
   /** Backends that are no libraries have nothing that a batching library could be told of. */

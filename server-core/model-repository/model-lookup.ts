@@ -9,7 +9,7 @@ import { highestReady, type ModelRecord } from './model-record.ts'
 export function findModel(records: ReadonlyMap<string, ModelRecord>, name: string, version: string): Model {
   const wanted = version === '' ? null : parseVersion(version)
   const record = records.get(name)
-  const refuse = (kind: 'NOT_FOUND' | 'UNAVAILABLE', rest: string): never => { throw new ServerError(kind, `Request for unknown model: '${name}'${rest}`) }
+  const refuse = (kind: 'NOT_FOUND' | 'UNAVAILABLE', rest: string): never => { throw new ServerError(kind, `Request for unknown model: '${name}'${rest}${record?.awaitsTrust ? `: ${record.awaitsTrust.reason}` : ''}`) }
   if (record === undefined || record.versions.size === 0) return refuse('NOT_FOUND', ' is not found')
   if (wanted === null) return highestReady(record) ?? refuse('NOT_FOUND', ' has no available versions')
   const entry = record.versions.get(wanted)

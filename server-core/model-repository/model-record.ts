@@ -3,6 +3,8 @@ import type { ModelIndexEntry, ModelLoadReport, ModelReadyState, ModelSummary, M
 import type { Model } from '../model/model.ts'
 import type { LoadProgress } from './load-progress.ts'
 import type { ModelDirectory } from './model-directory.ts'
+import type { LoadParameters } from '../inference-server.ts'
+import type { RepositoryCode } from '../contract/repository-trust.ts'
 import type { TrafficRouter } from './traffic-router.ts'
 import { DUPLICATE_REASON, type RepositoryEntry } from './model-repository.ts'
 import type { OverrideDirectory } from './override-directory.ts'
@@ -26,6 +28,16 @@ export interface ModelDescription {
   readonly maxBatchSize: number
   /** Models that the steps of an ensemble name; empty: no ensemble. */
   readonly members: readonly string[]
+  /** What of it would run as code; null: nothing. */
+  readonly code: RepositoryCode | null
+}
+
+/** What keeps a model from loading until somebody trusts its repository. */
+export interface AwaitedTrust {
+  /** Real path. */
+  readonly repositoryPath: string
+  /** For people, with the next step. */
+  readonly reason: string
 }
 
 /** What was loaded: compared with the disk to tell a modified model, and freed at unload. */
@@ -56,11 +68,15 @@ export interface ModelRecord {
   lastLoad: ModelLoadReport | null
   /** Null: the traffic was never split. */
   traffic: TrafficRouter | null
+  /** Its code is not trusted; null: it is, or it has none. */
+  awaitsTrust: AwaitedTrust | null
+  /** The load that is made up for when its repository is trusted; null: none was refused for that. */
+  refusedLoad: LoadParameters | null
   changedAt: number
 }
 
 export function createRecord(name: string, now: number): ModelRecord {
-  return { name, entry: null, look: 0, description: null, versions: new Map(), source: null, pollError: '', load: null, lastLoad: null, traffic: null, changedAt: now }
+  return { name, entry: null, look: 0, description: null, versions: new Map(), source: null, pollError: '', load: null, lastLoad: null, traffic: null, awaitsTrust: null, refusedLoad: null, changedAt: now }
 }
 
 /** Versions ascending. */
@@ -108,12 +124,14 @@ export function indexEntries(record: ModelRecord, readyOnly: boolean): ModelInde
   const entries: ModelIndexEntry[] = sortedVersions(record)
     .filter(([, version]) => !readyOnly || version.state === 'READY')
     .map(([version, { state, reason: own, model }]) => {
-      const reason = [record.pollError, own, model?.trouble ?? ''].find((text) => text !== '') ?? ''
+      const untrusted = state === 'READY' ? '' : record.awaitsTrust?.reason ?? ''
+      const reason = [record.pollError, untrusted, own, model?.trouble ?? ''].find((text) => text !== '') ?? ''
       const share = trafficShareOf(record, version)
       return { name: record.name, version, state, ...(reason === '' ? {} : { reason }), ...(share === null ? {} : { traffic_percent: share.percent }) }
     })
   if (entries.length > 0 || readyOnly) return entries
-  return record.pollError === '' ? [{ name: record.name }] : [{ name: record.name, state: 'UNAVAILABLE', reason: record.pollError }]
+  const reason = record.pollError === '' ? record.awaitsTrust?.reason ?? '' : record.pollError
+  return reason === '' ? [{ name: record.name }] : [{ name: record.name, state: 'UNAVAILABLE', reason }]
 }
 
 /** One row of the console's table. */
@@ -140,6 +158,7 @@ export function summaryOf(record: ModelRecord): ModelSummary {
     lastLoad: record.lastLoad,
     traffic: trafficOf(record),
     maxBatchSize: config?.max_batch_size ?? record.description?.maxBatchSize ?? null,
+    awaitsTrust: record.awaitsTrust?.repositoryPath ?? null,
   }
 }
 

@@ -22,6 +22,8 @@ export interface ModelInstanceOptions {
   readonly admission?: Admission | null
   /** Run on each backend instance before it takes requests, also on one that replaces a dead one. */
   readonly warmUp?: (instance: ModelInstance) => Promise<void>
+  /** Asked before each start; rejects where it must not be made. Absent: it may. */
+  readonly allow?: () => Promise<void>
   readonly clock: Clock
   readonly log: Logger
   readonly model: string
@@ -138,6 +140,7 @@ export class ModelInstance implements PayloadRunner {
 
   async #start(): Promise<void> {
     const { backendModel, context, clock, statistics, warmUp } = this.#options
+    await this.#options.allow?.()
     const instance = await backendModel.initializeInstance({
       ...context, countExecution: (batchSize, times) => { statistics.countExecution(batchSize, times, clock.wallMilliseconds()) },
     })

@@ -55,6 +55,8 @@ export interface ModelOptions {
   readonly report?: ModelInstanceReport
   /** Of the server; null or absent: it has none, and no response is cached whatever the config says. */
   readonly responseCache?: ResponseCache | null
+  /** Asked before each instance is made, restarts included; rejects where it must not be. Absent: it may. */
+  readonly allowInstance?: () => Promise<void>
   /** Running instances changed outside a load. */
   readonly onInstancesChanged: () => void
 }
@@ -266,6 +268,7 @@ export class Model {
       context: { name, index: this.#nextIndex++, deviceId, kind, isPassive, profiles: wanted.profiles, secondaryDevices: wanted.secondaryDevices, ...(hostPolicy === undefined ? {} : { hostPolicy }) },
       admission: isPassive ? null : rateLimiter?.register(demand) ?? null,
       warmUp, signature, backendModel, clock, log,
+      ...(this.#options.allowInstance === undefined ? {} : { allow: this.#options.allowInstance }),
       statistics: this.statistics,
       pool: this.#pool,
       model: this.name,

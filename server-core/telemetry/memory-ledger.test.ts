@@ -3,7 +3,7 @@ import type { ModelInstanceReport, ModelReadyState, ModelSummary, ModelVersionSu
 import { MemoryLedger } from './memory-ledger.ts'
 
 const change = (name: string, state: ModelReadyState, runsOn: string | null = 'NPU 0'): ModelSummary => ({
-  name, repositoryPath: '', backend: '', platform: '', state, reason: '', versions: [], instanceCount: 1, runsOn, isSimulated: false, degraded: null, changedAt: 0, stage: null, traffic: null, lastLoad: null, maxBatchSize: 0,
+  name, repositoryPath: '', backend: '', platform: '', state, reason: '', versions: [], instanceCount: 1, runsOn, isSimulated: false, degraded: null, changedAt: 0, stage: null, traffic: null, lastLoad: null, maxBatchSize: 0, awaitsTrust: null,
 })
 const versionOf = (reports: readonly ModelInstanceReport[]): ModelVersionSummary => ({
   version: '1', state: 'READY', reason: '', files: [], changedAt: 0,

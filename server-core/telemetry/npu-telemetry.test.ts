@@ -64,7 +64,7 @@ async function setUp(options: { visibleDevices?: string; hasSource?: boolean; mo
 }
 
 const model = (name: string, part: Partial<ModelSummary>): ModelSummary => ({
-  name, repositoryPath: '', backend: '', platform: '', state: 'READY', reason: '', versions: [], instanceCount: 1, runsOn: 'NPU 1', isSimulated: false, degraded: null, changedAt: 0, stage: null, traffic: null, lastLoad: null, maxBatchSize: 0, ...part,
+  name, repositoryPath: '', backend: '', platform: '', state: 'READY', reason: '', versions: [], instanceCount: 1, runsOn: 'NPU 1', isSimulated: false, degraded: null, changedAt: 0, stage: null, traffic: null, lastLoad: null, maxBatchSize: 0, awaitsTrust: null, ...part,
 })
 
 describe('NpuTelemetry', () => {

@@ -7,6 +7,7 @@ import type { InferenceRequest, InferenceResponse, ModelMetadata, ServerMetadata
 import { DATA_TYPES, type DataType } from '../contract/inference.ts'
 import type { ModelConfig, ModelInput, ModelOutput } from '../contract/model-config.ts'
 import type { ModelIndexEntry, TrafficSplit, TrafficSplitSettings } from '../contract/repository.ts'
+import type { RepositoryTrustReport } from '../contract/repository-trust.ts'
 import type { ModelStatisticsEntry } from '../contract/statistics.ts'
 import type { InferenceCall, InferenceResult, InferenceServer, InferenceStreamHandlers, LoadParameters, ModelMetricsSnapshot } from '../inference-server.ts'
 import { ServerError, toServerError } from '../server-error.ts'
@@ -65,6 +66,7 @@ function outputOf({ name, datatype, dims }: TensorSketch): ModelOutput {
 export class InMemoryInferenceServer implements InferenceServer {
   readonly controlMode = 'explicit'
   readonly repositoryPaths: readonly string[] = []
+  readonly repositoryTrust: RepositoryTrustReport = { mode: 'all', trusted: [] }
   state: 'STARTING' | 'READY' | 'EXITING' = 'READY'
   /** What load and unload were called with, in order. */
   readonly controlCalls: { name: string; parameters?: LoadParameters | undefined; unloadDependents?: boolean | undefined }[] = []
@@ -98,6 +100,9 @@ export class InMemoryInferenceServer implements InferenceServer {
   modelDirectory(name: string): string { throw new ServerError('NOT_FOUND', `no directory for '${name}'`) }
   rescan(): Promise<void> { return Promise.resolve() }
   replaceRepository(): Promise<void> { return Promise.resolve() }
+  isTrusted(): Promise<boolean> { return Promise.resolve(true) }
+  trustRepository(): Promise<void> { return Promise.resolve() }
+  revokeTrust(): Promise<void> { return Promise.resolve() }
   sampleHistory(): readonly never[] { return [] }
   subscribe(): () => void { return () => undefined }
   stop(): Promise<void> { this.state = 'EXITING'; return Promise.resolve() }

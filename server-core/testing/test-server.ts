@@ -3,7 +3,7 @@ import { systemClock, type Clock } from '../clock.ts'
 import type { InferenceRequest, Tensor } from '../contract/inference.ts'
 import { LogHub } from '../logger.ts'
 import { serverOptions, type ServerOptions } from '../options.ts'
-import { TritonInferenceServer } from '../triton-inference-server.ts'
+import { TritonInferenceServer, type TritonInferenceServerOptions } from '../triton-inference-server.ts'
 
 export interface TestServer extends AsyncDisposable {
   readonly server: TritonInferenceServer
@@ -12,11 +12,11 @@ export interface TestServer extends AsyncDisposable {
 }
 
 /** The real server over a repository, without front ends. Not started. Explicit mode unless said otherwise. */
-export function createTestServer(repositories: readonly string[], given: Partial<ServerOptions> = {}, clock: Clock = systemClock): TestServer {
+export function createTestServer(repositories: readonly string[], given: Partial<ServerOptions> = {}, clock: Clock = systemClock, parts: Pick<TritonInferenceServerOptions, 'trust'> = {}): TestServer {
   const logs = new LogHub()
   const options = serverOptions({ modelRepositories: repositories, modelControlMode: 'explicit', ...given })
   const registry = new BackendRegistry(builtInBackends(logs), options, logs)
-  const server = new TritonInferenceServer({ options, registry, clock, logs })
+  const server = new TritonInferenceServer({ options, registry, clock, logs, ...parts })
   return { server, logs, registry, [Symbol.asyncDispose]: () => server.stop(10) }
 }
 

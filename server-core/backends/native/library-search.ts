@@ -25,6 +25,20 @@ export function findLibrary(backend: string, place: ModelPlace | null, backendDi
   return isFile(join(DEFAULT_BACKEND_DIRECTORY, backend, file)) ? 'server' : null
 }
 
+/** Name of a batching library that belongs to a model, or to a backend. */
+const BATCHING_LIBRARY = 'batchstrategy.so'
+
+/** Does a batching library lie beside the model? The host looks there first. */
+export function hasBatchingLibrary({ modelDirectory, versionDirectory }: Pick<ModelPlace, 'modelDirectory' | 'versionDirectory'>): boolean {
+  return isFile(join(versionDirectory, BATCHING_LIBRARY)) || isFile(join(modelDirectory, BATCHING_LIBRARY))
+}
+
+/** Is it a backend written in Python, which lies in the backend directories as `<name>/model.py`? */
+export function isPythonBased(backend: string, backendDirectory: string): boolean {
+  if (backend === '' || backend.includes('/')) return false
+  return [backendDirectory, DEFAULT_BACKEND_DIRECTORY].some((directory) => directory !== '' && isFile(join(directory, backend, 'model.py')))
+}
+
 /** Names of the backends that have a library in the directories; those in a model's own folder are not among them. */
 export function installedBackends(backendDirectory: string): string[] {
   const directories = backendDirectory === '' ? [DEFAULT_BACKEND_DIRECTORY] : [backendDirectory, DEFAULT_BACKEND_DIRECTORY]

@@ -1,6 +1,9 @@
+import { chmodSync, existsSync, realpathSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { LogHub } from '../../logger.ts'
+import { RepositoryTrustFile } from '../../model-repository/repository-trust.ts'
 import { addModel } from '../../testing/onnx-fixture.ts'
 import { identityConfig, TemporaryRepository } from '../../testing/temporary-repository.ts'
 import { createTestServer, type TestServer } from '../../testing/test-server.ts'
@@ -57,6 +60,25 @@ describe('python.interpreters', () => {
     expect(found).toContainEqual(expect.objectContaining({ path: join(repository.path, 'm/env'), kind: 'venv', problem: expect.objectContaining({ en: `${repository.path}/m/env has no bin/python3` }) as unknown }))
     await expect(ask({})).rejects.toMatchObject({ kind: 'INVALID_ARG' })
     await expect(ask({ model: 'none' })).rejects.toMatchObject({ kind: 'NOT_FOUND' })
+  }, 60_000)
+
+  it('starts nothing that lies in a repository which is not trusted', async () => {
+    for (const [name, value] of Object.entries({ PATH: '/usr/bin:/bin', PYENV_ROOT: '/nowhere' })) vi.stubEnv(name, value)
+    onTestFinished(() => { vi.unstubAllEnvs() })
+    await using repository = await TemporaryRepository.create({
+      'models/m/config.pbtxt': identityConfig(), 'models/m/1/x': '', ...Object.fromEntries(['models/m/env', 'models/env', 'env'].flatMap((folder) => [[`${folder}/pyvenv.cfg`, ''], [`${folder}/bin/python3`, `#!/bin/sh\ntouch "$0-ran"\n`]])),
+    })
+    for (const folder of ['models/m/env', 'models/env', 'env']) chmodSync(join(repository.path, folder, 'bin/python3'), 0o755)
+    const trust = await RepositoryTrustFile.open(join(repository.path, 'data'), new LogHub().logger('trust'))
+    await using test = createTestServer([join(repository.path, 'models')], {}, undefined, { trust })
+    await test.server.start()
+    const ask = async () => handlersOf(test)['python.interpreters']({ model: 'm' }, NO_WINDOW)
+    const ran = () => ['models/m/env', 'models/env', 'env'].filter((folder) => existsSync(join(repository.path, folder, 'bin/python3-ran')))
+    expect(await ask()).toContainEqual(expect.objectContaining({ path: join(repository.path, 'models/m/env'), problem: expect.objectContaining({ en: expect.stringContaining('not trusted') as unknown }) as unknown }))
+    expect(ran()).toEqual([])
+    await test.server.trustRepository(realpathSync(join(repository.path, 'models')))
+    await ask()
+    expect(ran()).toEqual(['models/m/env', 'models/env', 'env'])
   }, 60_000)
 })
 

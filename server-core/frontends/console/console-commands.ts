@@ -1,6 +1,6 @@
 /** What each console command does: translate, call the server, translate back. One entry per command of the contract. */
 import { readFile, stat } from 'node:fs/promises'
-import { dirname, isAbsolute, join } from 'node:path'
+import { dirname, isAbsolute, join, sep } from 'node:path'
 import { DEFAULT_INTERPRETER } from '../../backends/python/python-settings.ts'
 import { findPythonInterpreters } from '../../backends/python/python-interpreters.ts'
 import type { CommandResult, ConsoleCommandName, ConsoleEventName, ConsoleEvents, ModelDetail, ServerRestart, ServerStatus } from '../../contract/console-api.ts'
@@ -94,6 +94,8 @@ export function consoleCommandHandlers(context: ConsoleCommandContext): ConsoleC
       return status()
     },
     'repository.recent': () => recentRepositories(context.dataDirectory),
+    'repository.trust': (args) => server.trustRepository(stringField(objectArgument(args, 'arguments'), 'path')),
+    'repository.revokeTrust': (args) => server.revokeTrust(stringField(objectArgument(args, 'arguments'), 'path')),
     'model.load': (args) => server.loadModel(stringField(objectArgument(args, 'arguments'), 'name')),
     'model.unload': (args) => {
       const from = objectArgument(args, 'arguments')
@@ -153,12 +155,16 @@ export function consoleCommandHandlers(context: ConsoleCommandContext): ConsoleC
     'npu.simulation': () => context.simulation.report(),
     'npu.setFaults': (args) => context.simulation.setFaults(objectArgument(args, 'arguments')['faults']),
     'doctor.run': () => devices.runDoctor(),
-    'python.interpreters': (args) => {
+    'python.interpreters': async (args) => {
       const model = stringOrNullField(objectArgument(args, 'arguments'), 'model')
-      const repositories = server.repositoryPaths.flatMap((path) => [path, dirname(path)])
+      const untrusted = new Set<string>()
+      for (const path of server.repositoryPaths) if (!await server.isTrusted(path)) untrusted.add(path)
+      // What lies beside a repository that somebody unpacked came with it.
+      const repositories = server.repositoryPaths.flatMap((path) => (untrusted.has(path) ? [path] : [path, dirname(path)]))
       return findPythonInterpreters({
         defaultInterpreter: context.pythonInterpreter ?? DEFAULT_INTERPRETER, environment: process.env,
         directories: [...new Set([...(model === null ? [] : [server.modelDirectory(model)]), ...repositories])],
+        mayStart: (file) => ![...untrusted].some((path) => file.startsWith(path + sep)),
       })
     },
     'log.recent': (args) => logs.recent(numberField(objectArgument(args, 'arguments'), 'count', 0, 100_000)),

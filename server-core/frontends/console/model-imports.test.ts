@@ -1,10 +1,12 @@
-import { mkdirSync, readdirSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { ConsoleEvents } from '../../contract/console-api.ts'
-import { ImportFolder, OM_FILE, ONNX_FILE, onnxWithExternalData } from '../../testing/import-fixture.ts'
+import { LogHub } from '../../logger.ts'
+import { ImportFolder, OM_FILE, ONNX_FILE, onnxWithExternalData, PYTHON_FILE } from '../../testing/import-fixture.ts'
 import { createTestServer } from '../../testing/test-server.ts'
 import { importSourceArgument } from './command-arguments.ts'
+import { RepositoryTrustFile, type RepositoryTrust } from '../../model-repository/repository-trust.ts'
 import { ModelImports } from './model-imports.ts'
 
 class Window {
@@ -14,8 +16,8 @@ class Window {
   sendEvent(name: string, value: unknown): void { if (name === 'import.progress') this.progress.push(value as ConsoleEvents['import.progress']) }
 }
 
-async function setUp(folder: ImportFolder) {
-  const test = createTestServer([folder.repository])
+async function setUp(folder: ImportFolder, trust?: RepositoryTrust) {
+  const test = createTestServer([folder.repository], {}, undefined, trust === undefined ? {} : { trust })
   await test.server.start()
   const imports = new ModelImports({ server: test.server, dataDirectory: join(folder.root, 'data'), backends: ['onnxruntime'], logs: test.logs })
   const window = new Window()
@@ -147,4 +149,17 @@ test('without a repository the bytes wait in our own data folder', async () => {
   mkdirSync(join(folder.root, 'data', 'x'))
   await imports.close(importId)
   expect(readdirSync(join(folder.root, 'data'))).toEqual(['x'])
+})
+
+test('a model.py is not run for its config before the repository that it comes into is trusted', async () => {
+  using folder = new ImportFolder()
+  const trust = await RepositoryTrustFile.open(join(folder.root, 'data'), new LogHub().logger('trust'))
+  await using opened = await setUp(folder, trust)
+  const { imports, window } = opened
+  const path = folder.write({ 'scorer/model.py': `open("ran", "a").close()\n${PYTHON_FILE}` })
+  const { importId } = await imports.open(window, { kind: 'local', paths: [path] }, null)
+  expect(await imports.review(importId, null)).toMatchObject({ signature: 'unknown', signatureReason: expect.stringContaining('is not trusted') as string })
+  expect(existsSync(join(folder.root, 'scorer', 'ran'))).toBe(false)
+  await opened.server.server.trustRepository(realpathSync(folder.repository))
+  expect(await imports.review(importId, null)).toMatchObject({ signature: 'complete' })
 })

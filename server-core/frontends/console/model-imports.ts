@@ -141,7 +141,8 @@ export class ModelImports {
     const one = this.#find(importId)
     return this.#next(one, async () => {
       const { server, backends, readOm = omReader() } = this.#context
-      const destination = { repositoryPath: server.repositoryPaths[0] ?? null, existingNames: server.modelSummaries().map((model) => model.name), backends, readOm }
+      const repositoryPath = server.repositoryPaths[0] ?? null
+      const destination = { repositoryPath, runsCode: await this.#runsCode(repositoryPath), existingNames: server.modelSummaries().map((model) => model.name), backends, readOm }
       return { ...await reviewModelImport(await plan(one), destination, backend), isLocal: one.folder === null }
     })
   }
@@ -154,7 +155,7 @@ export class ModelImports {
       if (repositoryPath === undefined) throw new ServerError('UNAVAILABLE', 'no model repository is open: open a folder or the sample repository first')
       let told = 0
       return createImportedModel(await plan(one), {
-        repositoryPath, modelName: target.modelName, version: target.asVersion ? 'next' : null, backend: target.backend, readOm, signal: one.cancel.signal,
+        repositoryPath, modelName: target.modelName, version: target.asVersion ? 'next' : null, backend: target.backend, readOm, runsCode: await this.#runsCode(repositoryPath), signal: one.cancel.signal,
         mode: one.folder !== null ? 'move' : target.link ? 'link' : 'copy',
         onProgress: (bytesDone, bytesTotal) => {
           const now = Date.now()
@@ -169,6 +170,12 @@ export class ModelImports {
     const model = server.modelSummaries().find(({ name }) => name === target.modelName)
     if (model === undefined) throw new ServerError('INTERNAL', `model '${target.modelName}' was written to ${created.path} but the rescan did not find it`)
     return { model, version: created.version, method: created.method }
+  }
+
+  /** A file that is dropped into a repository is trusted as much as that; without one there is nothing to trust yet. */
+  async #runsCode(repositoryPath: string | null): Promise<boolean> {
+    const { server } = this.#context
+    return repositoryPath === null ? server.repositoryTrust.mode === 'all' : server.isTrusted(repositoryPath)
   }
 
   /** Cancels and removes. */
