@@ -36,6 +36,8 @@ void Card::Begin() {
   for (const auto& session : sessions_) {
     for (const auto& graph : session->graphs()) {
       ++threads_->count;
+      // Before its thread runs, which on a busy machine can take longer than the first requests: the others would take its jobs after their own.
+      BecomeIdle();
       // Detached, since one that hangs with the card cannot be waited for; it keeps the card alive.
       std::thread([card = shared_from_this(), &graph = *graph, threads = threads_]() mutable {
         // Dynamic graphs compile operators while they run, and write beside it.
@@ -175,16 +177,26 @@ bool Card::HasQueue() const {
   return queue_.size() > idle_;
 }
 
-std::shared_ptr<Job> Card::NextJob(bool waits) {
+void Card::BecomeIdle() {
+  const std::lock_guard lock(mutex_);
+  ++idle_;
+}
+
+std::shared_ptr<Job> Card::WaitForJob() {
   std::unique_lock lock(mutex_);
-  if (waits) {
-    ++idle_;
-    changed_.wait(lock, [&] { return !queue_.empty() || is_stopping_ || is_failed_; });
-    --idle_;
-  } else if (queue_.size() <= idle_) {
-    // They are on their way to it: on streams of their own it runs beside this one's, not after it.
-    return nullptr;
-  }
+  changed_.wait(lock, [&] { return !queue_.empty() || is_stopping_ || is_failed_; });
+  --idle_;
+  return TakeJob();
+}
+
+std::shared_ptr<Job> Card::NextJob() {
+  const std::lock_guard lock(mutex_);
+  // They are on their way to it: on streams of their own it runs beside this one's, not after it.
+  return queue_.size() <= idle_ ? nullptr : TakeJob();
+}
+
+// With the mutex held.
+std::shared_ptr<Job> Card::TakeJob() {
   // What waits when the model is unloaded is still run; nothing of it is there in an orderly unload.
   if (queue_.empty() || is_failed_) return nullptr;
   std::shared_ptr<Job> job = std::move(queue_.front());

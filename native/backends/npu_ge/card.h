@@ -69,9 +69,13 @@ class Card : public std::enable_shared_from_this<Card> {
  private:
   Card(const Plan& plan, std::shared_ptr<ascend::Device> device) : plan_(plan), device_(std::move(device)) {}
 
-  // What its exec blocks ask of it. Without `waits` there may be no next one; with it, none means that the block has to end.
+  // What its exec blocks ask of it. WaitForJob is for a block that has said that it is idle, and gives none when the block has to end; NextJob is for one that has a job,
+  // and gives none where an idle block is on its way to what waits.
   friend class ExecBlock;
-  std::shared_ptr<Job> NextJob(bool waits);
+  void BecomeIdle();
+  std::shared_ptr<Job> WaitForJob();
+  std::shared_ptr<Job> NextJob();
+  std::shared_ptr<Job> TakeJob();
   // Whether more runs wait than there are idle blocks on their way to them.
   bool HasQueue() const;
   void Finish(Job& job, std::optional<Failure> failure);
@@ -90,7 +94,7 @@ class Card : public std::enable_shared_from_this<Card> {
   std::atomic<bool> was_reset_{false};
   std::string fault_;
   double outstanding_ = 0;
-  std::size_t idle_ = 0;  // threads that wait for a job, or have been woken for one and not come to it
+  std::size_t idle_ = 0;  // exec blocks that have no job: they wait for one, or are on their way to it
 
   // The threads that hold the card. It is theirs as well, so that one has let go of the card before it counts as ended: whoever waits for that resets the device and
   // ends GE afterwards.

@@ -22,7 +22,7 @@ NpuGeTensor ToGe(void* data, std::uint64_t byte_size, std::int32_t type, const s
 
 void ExecBlock::Serve() {
   while (!must_end_) {
-    std::shared_ptr<Job> job = card_.NextJob(true);
+    std::shared_ptr<Job> job = card_.WaitForJob();
     if (job == nullptr) return;
     if (card_.NoticeReset()) {
       // The job was not begun: whoever sent it sends it again, to the card that is built in this one's place.
@@ -38,6 +38,7 @@ void ExecBlock::Serve() {
       if (copy_back_ == nullptr) copy_back_ = std::make_unique<ascend::Stream>(card_.device());
     } catch (const std::exception&) {
       // No streams for the copies: the job was not begun.
+      card_.BecomeIdle();
       card_.Finish(*job, Failure::Current());
       continue;
     }
@@ -55,7 +56,7 @@ void ExecBlock::RunAlone(std::shared_ptr<Job> job) {
     Synchronize(flight, graph_.stream());
     flight.job->run_end = Clock::now();
   });
-  End(flight);
+  End(flight, true);
 }
 
 // As long as more runs wait: the inputs of the next are copied while this one runs, and the outputs of this one while the next runs.
@@ -64,7 +65,7 @@ void ExecBlock::RunInTurn(std::shared_ptr<Job> job) {
   Stage(current);
   Start(current);
   while (current.job != nullptr) {
-    Flight next(card_.NextJob(false));
+    Flight next(card_.NextJob());
     if (next.job != nullptr) Stage(next);
     Attempt(current, [&] {
       Synchronize(current, graph_.stream());
@@ -81,7 +82,7 @@ void ExecBlock::RunInTurn(std::shared_ptr<Job> job) {
     if (is_ges_memory) fetch();
     if (next.job != nullptr) Start(next);
     if (!is_ges_memory) fetch();
-    End(current);
+    End(current, next.job == nullptr);
     current = std::move(next);
   }
 }
@@ -115,10 +116,13 @@ void ExecBlock::Settle(Flight& flight) {
   card_.Fail(flight.failure->text);
 }
 
-void ExecBlock::End(Flight& flight) {
+// @param is_last whether the block has no other job
+void ExecBlock::End(Flight& flight, bool is_last) {
   const std::shared_ptr<Job> job = std::move(flight.job);
   std::optional<Failure> failure = std::move(flight.failure);
   flight = Flight(nullptr);
+  // Before anyone is told, who may send the next ones at once.
+  if (is_last) card_.BecomeIdle();
   card_.Finish(*job, std::move(failure));
 }
 

@@ -38,7 +38,7 @@ class ExecBlock {
   template <class Step>
   void Attempt(Flight& flight, Step step);
   void Settle(Flight& flight);
-  void End(Flight& flight);
+  void End(Flight& flight, bool is_last);
 
   void Stage(Flight& flight);
   void Start(Flight& flight);

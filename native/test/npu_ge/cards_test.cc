@@ -92,6 +92,23 @@ TEST(Cards, run_the_rows_of_one_batch_on_several_streams) {
   for (const auto& run : runs) EXPECT_EQ(Fact(run, "inputs"), "[2,4]");
 }
 
+// Also where a block has only just begun, or has only just told of the end of its last job: none waits behind another's run.
+TEST(Cards, run_rows_on_all_streams_however_soon_they_come) {
+  Server server;
+  EXPECT_EQ(server.ServeModel(1, fixture::LinearModel(-1),
+                              Config(LINEAR_BATCHES, LINEAR_GEARS + "," + Parameter("device_ids", "1") + "," + Parameter("instance_exec_blocks", "4"))), "");
+  calls::Start();
+  for (std::size_t round = 1; round <= 10; ++round) {
+    Request request(round);
+    UseFaults(R"({"kind":"hang","phase":"run"})");
+    server.Send(100, FillLinear(request, 4));
+    calls::Wait("four more runs that have begun", [round] { return calls::Count("run") == 4 * round; });
+    UseFaults("");
+    EXPECT_EQ(Floats(Bytes(*server.Answer(request), "y")), npu::Linear(fixture::Ramp(16)));
+  }
+  EXPECT_EQ(calls::Streams(calls::Of("run")), 4U);
+}
+
 TEST(Cards, get_requests_by_the_work_before_them_also_of_mixed_shapes) {
   Server server;
   const std::string gears = Parameter("graph.ge.inputShape", "x:-1,3,-1,-1") + "," + Parameter("graph.ge.dynamicDims", "1,8,8;1,256,256");
