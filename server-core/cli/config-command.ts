@@ -1,7 +1,6 @@
 /** `npu-console config ...`: checks, formats, generates and explains configs without a server. */
 import { parseArgs } from 'node:util'
 import type { ParseArgsOptionsConfig } from 'node:util'
-import type { ConfigDiagnostic, LocalizedText } from '../contract/config-language.ts'
 import { applyPreferredFixes } from '../model-config/apply-fixes.ts'
 import { checkConfig } from '../model-config/check-config.ts'
 import { applyEdits } from '../model-config/config-edit.ts'
@@ -9,13 +8,15 @@ import { formatConfig } from '../model-config/format-config.ts'
 import { GENERATOR_BACKENDS, generateConfigFromFile } from '../model-config/generate-from-file.ts'
 import type { OmReader } from '../model-config/om-passport.ts'
 import { toServerError } from '../server-error.ts'
-import type { ServerError } from '../server-error.ts'
 import { CANN_FLAGS_USAGE, withOmReader } from './cann-flags.ts'
 import type { CannFlags } from './cann-flags.ts'
 import { diffConfigs, explainConfig } from './config-explain.ts'
 import type { ConfigLanguage } from './config-explain.ts'
 import { contextOf, findConfigTargets, isReadable, writeTarget } from './config-targets.ts'
 import type { ConfigTarget } from './config-targets.ts'
+import { languageOf, printFindings, unreadable } from './findings.ts'
+import type { FileFinding } from './findings.ts'
+import { UsageError } from './usage-error.ts'
 
 export const CONFIG_COMMAND_USAGE = `  config check [--json] [--syntax-only] [--fix] [--disable-auto-complete-config] ${CANN_FLAGS_USAGE} PATH...
            say what is wrong with configs, and what repairs them; CANN is asked about .om files
@@ -35,9 +36,6 @@ export interface CommandOutput {
   readonly print: (text: string) => void
   readonly printError: (text: string) => void
 }
-
-/** A command line that cannot be meant. */
-export class UsageError extends Error {}
 
 /**
  * @param environment LC_ALL, LC_MESSAGES and LANG choose the language where `--language` does not
@@ -93,16 +91,6 @@ function parse(args: readonly string[], options: ParseArgsOptionsConfig): Pick<C
   }
 }
 
-export function languageOf(given: string | boolean | undefined, environment: NodeJS.ProcessEnv): ConfigLanguage {
-  if (typeof given === 'string') {
-    if (/^zh([-_]cn|[-_]hans)?$/i.test(given)) return 'zh-CN'
-    if (/^en([-_]\w+)?$/i.test(given)) return 'en'
-    throw new UsageError(`--language is en or zh-CN, not '${given}'`)
-  }
-  const locale = [environment['LC_ALL'], environment['LC_MESSAGES'], environment['LANG']].find((value) => value !== undefined && value !== '') ?? ''
-  return /^zh/i.test(locale) ? 'zh-CN' : 'en'
-}
-
 async function foundConfigs({ positionals }: Call): Promise<Awaited<ReturnType<typeof findConfigTargets>>> {
   if (positionals.length === 0) throw new UsageError('which PATH?')
   return findConfigTargets(positionals)
@@ -118,18 +106,6 @@ function readable(found: Awaited<ReturnType<typeof findConfigTargets>>[number]):
   return found
 }
 
-/** A file that cannot be read is a finding about it; the others are checked all the same. */
-function unreadable({ message }: ServerError): ConfigDiagnostic {
-  return {
-    code: 'file-not-read', severity: 'error', offset: 0, length: 0, line: 1, column: 1, endLine: 1, endColumn: 1, fixes: [],
-    message: { en: message, 'zh-CN': `无法读取该文件：${message}` },
-  }
-}
-
-const SEVERITIES: Readonly<Record<ConfigDiagnostic['severity'], LocalizedText>> = {
-  error: { en: 'error', 'zh-CN': '错误' }, warning: { en: 'warning', 'zh-CN': '警告' }, info: { en: 'info', 'zh-CN': '提示' }, hint: { en: 'hint', 'zh-CN': '建议' },
-}
-
 async function check(call: Call): Promise<number> {
   return withOmReader(cannFlags(call), call.environment, (readOm) => checkWith(call, readOm))
 }
@@ -137,7 +113,7 @@ async function check(call: Call): Promise<number> {
 async function checkWith(call: Call, readOm: OmReader): Promise<number> {
   const { values, language, print } = call
   const options = { syntaxOnly: values['syntax-only'] === true }
-  const found: { file: string; diagnostic: ConfigDiagnostic }[] = []
+  const found: FileFinding[] = []
   let applied = 0
   const targets = await foundConfigs(call)
   for (const target of targets) {
@@ -155,35 +131,7 @@ async function checkWith(call: Call, readOm: OmReader): Promise<number> {
     }
     found.push(...diagnostics.map((diagnostic) => ({ file: target.file, diagnostic })))
   }
-  if (values['json'] === true) print(JSON.stringify(found.map(({ file, diagnostic }) => jsonFinding(file, diagnostic, language)), null, 2))
-  else {
-    for (const { file, diagnostic } of found) print(findingText(file, diagnostic, language))
-    print(summary(found.map(({ diagnostic }) => diagnostic), targets.length, applied, language))
-  }
-  return found.some(({ diagnostic }) => diagnostic.severity === 'error') ? 1 : 0
-}
-
-function jsonFinding(file: string, diagnostic: ConfigDiagnostic, language: ConfigLanguage): object {
-  const { line, column, endLine, endColumn, severity, code, message, fixes } = diagnostic
-  return {
-    file, line, column, endLine, endColumn, severity, code, message: message[language],
-    fixes: fixes.map(({ title, edits }) => ({ title: title[language], edits })),
-  }
-}
-
-function findingText(file: string, { line, column, severity, code, message, serverText, fixes }: ConfigDiagnostic, language: ConfigLanguage): string {
-  const lines = [`${file}:${line}:${column}: ${SEVERITIES[severity][language]}: ${message[language]} [${code}]`]
-  if (serverText !== undefined && serverText !== message[language]) lines.push(`    ${language === 'en' ? 'the server says' : '服务器报错'}: ${serverText}`)
-  for (const { title, isPreferred } of fixes) lines.push(`    ${language === 'en' ? 'fix' : '修复'}${isPreferred ? ' (--fix)' : ''}: ${title[language]}`)
-  return lines.join('\n')
-}
-
-function summary(diagnostics: readonly ConfigDiagnostic[], files: number, applied: number, language: ConfigLanguage): string {
-  const count = (severity: ConfigDiagnostic['severity']): number => diagnostics.filter((diagnostic) => diagnostic.severity === severity).length
-  const [errors, warnings, others] = [count('error'), count('warning'), count('info') + count('hint')]
-  if (language === 'zh-CN') return `${files} 个配置：${errors} 个错误，${warnings} 个警告，${others} 个提示${applied > 0 ? `；已修复 ${applied} 处` : ''}`
-  const plural = (number: number, word: string): string => `${number} ${word}${number === 1 ? '' : 's'}`
-  return `${plural(files, 'config')}: ${plural(errors, 'error')}, ${plural(warnings, 'warning')}, ${plural(others, 'hint')}${applied > 0 ? `; ${plural(applied, 'fix').replace('fixs', 'fixes')} applied` : ''}`
+  return printFindings(found, { what: 'config', files: targets.length, applied, isJson: values['json'] === true, language, print })
 }
 
 async function format(call: Call): Promise<number> {

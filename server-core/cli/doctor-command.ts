@@ -8,7 +8,9 @@ import { SimulatedNpu } from '../simulated-npu/simulated-npu.ts'
 import { runDoctor } from '../telemetry/doctor/doctor.ts'
 import { Machine } from '../telemetry/doctor/machine.ts'
 import { textTable } from '../text-table.ts'
-import { languageOf, UsageError, type CommandOutput } from './config-command.ts'
+import type { CommandOutput } from './config-command.ts'
+import { languageOf } from './findings.ts'
+import { UsageError } from './usage-error.ts'
 
 export const DOCTOR_USAGE = `  doctor [--json] [--language=en|zh-CN] [--npu=auto|simulated|off] [--npu-simulated-cards=<profile>,...]
            examine this machine: driver, firmware, CANN, Python, permissions, memory; each with verdict and repair

@@ -5,6 +5,7 @@ import { toServerError } from '../server-error.ts'
 import { onnxRuntimeVersion } from '../backends/onnxruntime/onnxruntime-backend.ts'
 import { thisMachine } from '../telemetry/doctor/machine.ts'
 import { environmentWithCann } from './cann-environment.ts'
+import { CODE_COMMAND_USAGE, codeCommand } from './code-command.ts'
 import { CONFIG_COMMAND_USAGE, configCommand } from './config-command.ts'
 import { DOCTOR_USAGE, doctorCommand } from './doctor-command.ts'
 import { HelpRequested, parseServeArguments, serveUsage } from './parse-arguments.ts'
@@ -15,7 +16,7 @@ import { userDataDirectory } from './user-data-directory.ts'
 const USAGE = `Usage: npu-console <command>
 
   serve    start the inference server (npu-console serve --help lists its flags)
-${DOCTOR_USAGE}${REPOSITORY_COMMANDS_USAGE}${CONFIG_COMMAND_USAGE}`
+${DOCTOR_USAGE}${REPOSITORY_COMMANDS_USAGE}${CONFIG_COMMAND_USAGE}${CODE_COMMAND_USAGE}`
 
 const TERMINAL = {
   print: (text: string) => { process.stdout.write(`${text}\n`) },
@@ -49,6 +50,7 @@ async function main(args: readonly string[]): Promise<number> {
       return 1
     }
   }
+  if (command === 'code') return codeCommand(rest, process.env, TERMINAL)
   if (command === 'config') return configCommand(rest, process.env, TERMINAL)
   if (command === 'doctor') return doctorCommand(rest, thisMachine(process.env, onnxRuntimeVersion(), { nativeDirectory: dirname(NATIVE_ADDON_PATH) }), TERMINAL)
   if (command !== 'serve') {

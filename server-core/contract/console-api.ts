@@ -13,6 +13,7 @@ import type { DevicesReport, DoctorReport, NpuFallback, NpuSource, SimulatedFaul
 import type { EnsembleGraph } from './ensemble.ts'
 import type { ErrorValue } from './errors.ts'
 import type { InferenceRequest, InferenceResponse, ModelMetadata } from './inference.ts'
+import type { CodeFile, CodeSaveResult } from './model-code.ts'
 import type { ModelConfig } from './model-config.ts'
 import type { PythonInterpreter } from './python-interpreters.ts'
 import type { ModelControlMode, ModelSummary, TrafficSplitSettings } from './repository.ts'
@@ -285,6 +286,10 @@ export interface ConsoleCommands {
   /** The last saves of a model, newest first. */
   'config.history': (args: { name: string }) => readonly ConfigHistoryEntry[]
   'config.historyText': (args: { name: string; id: string }) => { text: string }
+  /** The model.py of a version of a Python model; version null: of the newest that has one. NOT_FOUND: there is none. */
+  'code.open': (args: { name: string; version: number | null }) => CodeFile
+  /** Writes it atomically, keeping its permissions. `baseHash`: of the file that was opened. It runs from the next load on. */
+  'code.save': (args: { name: string; version: number; text: string; baseHash: string }) => CodeSaveResult
   'config.drift': (args: { name: string }) => ConfigDrift
   /** Samples of the last `seconds` seconds (at most an hour), oldest first. */
   'statistics.history': (args: { seconds: number }) => readonly ServerSample[]

@@ -2,10 +2,10 @@
 import { spawnSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
 import type { ConfigDiagnostic } from '../contract/config-language.ts'
+import type { CodeContext } from '../contract/model-code.ts'
 import { applyEdits } from '../model-config/config-edit.ts'
 import { testInterpreter } from '../testing/python-models.ts'
 import { ALL_CODE_RULES, applyPreferredCodeFixes, checkModelCode, EMPTY_CODE_CONTEXT } from './check-model-code.ts'
-import type { CodeContext } from './check-model-code.ts'
 
 const HEAD = 'import os\nimport numpy as np\nimport triton_python_backend_utils as pb_utils\n'
 const LOOP = `    def execute(self, requests):

@@ -1,16 +1,16 @@
 /** Everything that is likely wrong with a model.py. Wrong Python is the interpreter's to tell, at the load. */
 import type { ConfigDiagnostic, DiagnosticSeverity, TextEdit } from '../contract/config-language.ts'
+import type { CodeContext } from '../contract/model-code.ts'
 import { applyEdits } from '../model-config/config-edit.ts'
 import { PythonSource } from './python-source.ts'
 import { CARD_RULES } from './rules/card-rules.ts'
-import type { CodeContext, CodeFinding, CodeRule } from './rules/code-rule.ts'
+import type { CodeFinding, CodeRule } from './rules/code-rule.ts'
 import { FINALIZE_RULES } from './rules/finalize-rules.ts'
 import { PATH_RULES } from './rules/path-rules.ts'
 import { RESPONSE_RULES } from './rules/response-rules.ts'
 import { SHAPE_RULES } from './rules/shape-rules.ts'
 
 export { EMPTY_CODE_CONTEXT } from './rules/code-rule.ts'
-export type { CodeContext } from './rules/code-rule.ts'
 
 /** Every rule there is, for tests and documentation. */
 export const ALL_CODE_RULES: readonly CodeRule[] = [...SHAPE_RULES, ...CARD_RULES, ...PATH_RULES, ...RESPONSE_RULES, ...FINALIZE_RULES]

@@ -1,12 +1,12 @@
 /**
- * The config.pbtxt of a model as an editor needs it: read without losing a byte, written all at once or not at all, and never over a file
- * that somebody else changed meanwhile.
+ * The config.pbtxt of a model as an editor needs it, and its model.py: read without losing a byte, written all at once or not at all, and never over
+ * a file that somebody else changed meanwhile.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { access, lstat, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { ServerError } from '../server-error.ts'
 import { isInside } from './contained-path.ts'
 import { Semaphore } from './semaphore.ts'
@@ -58,6 +58,7 @@ export async function readConfigText(path: string): Promise<string> {
 }
 
 function notAFile(path: string, what: string, cause?: Error): ServerError {
+  if (basename(path) !== CONFIG_FILE_NAME) return new ServerError('INVALID_ARG', `${path} is ${what}, and has to be a text file. Move it away, and put the file there`, { cause })
   return new ServerError('INVALID_ARG', `${path} is ${what}, and the config of a model has to be a text file of that name. Move it away; then put the config there, or nothing where the model describes itself`, { cause })
 }
 
@@ -65,6 +66,7 @@ function notAFile(path: string, what: string, cause?: Error): ServerError {
  * Writes the file through a temporary one (outside the repository where that is the same file system) that is synced and renamed over it;
  * keeps mode and owner; follows a link that stays in the model directory or the repository.
  *
+ * @param fileName relative to the model's directory; default: config.pbtxt
  * @param text null removes the file
  * @param baseHash of the file that was read; another one on disk is a conflict
  * @throws ServerError INVALID_ARG for a link that leads out; UNAVAILABLE for a file or folder that must not be written
@@ -72,11 +74,12 @@ function notAFile(path: string, what: string, cause?: Error): ServerError {
 export async function writeConfigFile(target: {
   readonly modelDirectory: string
   readonly repositoryPath: string
+  readonly fileName?: string
   readonly text: string | null
   readonly baseHash: string | null
 }): Promise<WriteConfigResult> {
   return await writes.run(async () => {
-    const path = await resolveTarget(target.modelDirectory, target.repositoryPath)
+    const path = await resolveTarget(target.modelDirectory, target.repositoryPath, target.fileName ?? CONFIG_FILE_NAME)
     const before = await readConfigFile(path)
     if (before.hash !== target.baseHash) return { kind: 'conflict', current: before }
     if (before.hash !== null) await checkWritable(path)
@@ -141,10 +144,12 @@ async function temporaryDirectory(directory: string, repositoryPath: string): Pr
   return directory
 }
 
-async function resolveTarget(modelDirectory: string, repositoryPath: string): Promise<string> {
-  const path = join(modelDirectory, CONFIG_FILE_NAME)
+async function resolveTarget(modelDirectory: string, repositoryPath: string, fileName: string): Promise<string> {
+  const path = join(modelDirectory, fileName)
   const information = await lstat(path).catch(() => undefined)
-  if (!information?.isSymbolicLink()) return path
+  // A version's folder may be a link too.
+  if (!information?.isSymbolicLink() && fileName === CONFIG_FILE_NAME) return path
+  if (information === undefined) return path
   const real = await realpath(path).catch((cause: unknown) => {
     throw new ServerError('INVALID_ARG', `${path} is a link that leads nowhere: remove it first`, { cause })
   })

@@ -14,6 +14,7 @@ import { printModelConfig } from '../../model-config/print-config.ts'
 import { createSampleRepository } from '../../model-repository/sample-repository.ts'
 import { ServerError } from '../../server-error.ts'
 import { bytesField, importSourceArgument, serverRestartArgument, inferenceRequestArgument, numberField, objectArgument, stringField, stringOrNullField } from './command-arguments.ts'
+import { openCode, saveCode } from './code-files.ts'
 import { configDrift, listConfigHistory, openConfig, readConfigHistory, saveConfig } from './config-files.ts'
 import type { ConfigFilesContext } from './config-files.ts'
 import { browseDirectory } from './directory-browser.ts'
@@ -148,6 +149,14 @@ export function consoleCommandHandlers(context: ConsoleCommandContext): ConsoleC
     'config.historyText': (args) => {
       const from = objectArgument(args, 'arguments')
       return readConfigHistory(configs, stringField(from, 'name'), stringField(from, 'id'))
+    },
+    'code.open': (args) => {
+      const from = objectArgument(args, 'arguments')
+      return openCode(server, stringField(from, 'name'), from['version'] === null ? null : numberField(from, 'version', 0, Number.MAX_SAFE_INTEGER))
+    },
+    'code.save': (args) => {
+      const from = objectArgument(args, 'arguments')
+      return saveCode(server, stringField(from, 'name'), numberField(from, 'version', 0, Number.MAX_SAFE_INTEGER), stringField(from, 'text'), stringField(from, 'baseHash'))
     },
     'config.drift': (args) => configDrift(configs, stringField(objectArgument(args, 'arguments'), 'name')),
     'statistics.history': (args) => server.sampleHistory(numberField(objectArgument(args, 'arguments'), 'seconds', 0, 3600)),

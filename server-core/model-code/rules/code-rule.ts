@@ -1,16 +1,7 @@
 /** What a rule about a model.py is: it looks at one text and yields findings, each with what repairs it. Rules are pure and run in the window too. */
 import type { ConfigFix, DiagnosticSeverity, LocalizedText, TextEdit } from '../../contract/config-language.ts'
+import type { CodeContext } from '../../contract/model-code.ts'
 import type { PythonFunction, PythonNode, PythonSource } from '../python-source.ts'
-
-/** What a model.py is judged against. null: not known, and rules that need it stay silent. */
-export interface CodeContext {
-  /** Names directly in the version directory, beside the model.py. */
-  readonly versionFiles: readonly string[] | null
-  /** Names directly in the model's directory. */
-  readonly modelFiles: readonly string[] | null
-  /** The config says `model_transaction_policy { decoupled: true }`. */
-  readonly isDecoupled: boolean | null
-}
 
 /** Nothing is known but the text. */
 export const EMPTY_CODE_CONTEXT: CodeContext = { versionFiles: null, modelFiles: null, isDecoupled: null }

@@ -1,8 +1,9 @@
 /** Absolute paths of model files: the model then runs only on the machine and in the folder that it was written for. */
 import type { ConfigFix, TextEdit } from '../../contract/config-language.ts'
 import type { PythonNode, PythonSource } from '../python-source.ts'
+import type { CodeContext } from '../../contract/model-code.ts'
 import { argsNameAt, importEdits, otherFix, preferredFix, replaceNode, say, utilsName } from './code-rule.ts'
-import type { CodeContext, CodeFinding, CodeRule } from './code-rule.ts'
+import type { CodeFinding, CodeRule } from './code-rule.ts'
 
 const MODEL_FILE = /^\/.*\.(?:om|onnx|pt|pth|torchscript|safetensors|mindir|air|pdmodel|pdiparams|engine|plan)$/i
 /** Lists and tables count where the path itself is that of a repository. */

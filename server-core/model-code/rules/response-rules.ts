@@ -1,9 +1,10 @@
 /** One response per request: what `execute` returns. Models that answer by response senders are left alone. */
 import type { ConfigFix } from '../../contract/config-language.ts'
+import type { CodeContext } from '../../contract/model-code.ts'
 import { childrenOf } from '../python-source.ts'
 import type { PythonFunction, PythonNode, PythonSource } from '../python-source.ts'
 import { modelMethod, preferredFix, say } from './code-rule.ts'
-import type { CodeContext, CodeFinding, CodeRule } from './code-rule.ts'
+import type { CodeFinding, CodeRule } from './code-rule.ts'
 
 const LOOPS = ['ForStatement', 'WhileStatement']
 
