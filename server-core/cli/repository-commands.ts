@@ -14,8 +14,8 @@ import { CANN_FLAGS_USAGE, withOmReader } from './cann-flags.ts'
 import { HelpRequested } from './parse-arguments.ts'
 import { userDataDirectory } from './user-data-directory.ts'
 
-export const REPOSITORY_COMMANDS_USAGE = `  sample-repository [--data-directory=DIR]
-           make the sample repository in the user's data folder (once) and print its path
+export const REPOSITORY_COMMANDS_USAGE = `  sample-repository [--data-directory=DIR] [--with-python]
+           make the sample repository in the user's data folder (once) and print its path; --with-python adds models that need a Python with numpy
   import FILE... --model-repository=DIR [--name=NAME] [--version=next|N] [--backend=NAME] [--link]
            ${CANN_FLAGS_USAGE}
            put a model (.onnx, .om, model.py and the files that belong to it, or a folder with one) into a repository with a config.pbtxt
@@ -26,9 +26,12 @@ type Print = (text: string) => void
 
 /** @throws ServerError */
 export async function sampleRepositoryCommand(args: readonly string[], print: Print): Promise<void> {
-  const { values } = parse(args, ['data-directory'], 0)
+  const { values, switches } = parse(args, ['data-directory'], 0, ['with-python'])
   const dataDirectory = resolve(values['data-directory'] ?? userDataDirectory(process.env))
-  print(await createSampleRepository(dataDirectory, { assetsDirectory: join(ASSETS_DIRECTORY, 'sample-repository') }))
+  print(await createSampleRepository(dataDirectory, {
+    assetsDirectory: join(ASSETS_DIRECTORY, 'sample-repository'),
+    ...(switches.has('with-python') ? { pythonAssetsDirectory: join(ASSETS_DIRECTORY, 'sample-repository-python') } : {}),
+  }))
 }
 
 /** What an import tells while it runs, and how it is called off. */

@@ -37,17 +37,23 @@ export const PACKAGED_FILES: readonly PackagedFile[] = [
   fromSileroVad('silero_vad_op18_ifless.onnx', 'silero_vad/3/model.onnx'),
 ]
 
+export interface SampleSources {
+  /** The folder `assets/sample-repository` of this program. */
+  readonly assetsDirectory: string
+  /** The folder `assets/sample-repository-python`; absent: no models that need a Python. */
+  readonly pythonAssetsDirectory?: string
+}
+
 /**
  * Makes `<dataDirectory>/sample-repository` where it is not there yet, all at once; where it is, puts back files that are missing and
  * leaves every other file as the user has it.
  *
- * @param sources.assetsDirectory the folder `assets/sample-repository` of this program
  * @returns path of the repository
  * @throws ServerError NOT_FOUND when a package or our own assets are not installed; UNAVAILABLE when the data directory cannot be made
  */
-export async function createSampleRepository(dataDirectory: string, sources: { readonly assetsDirectory: string }): Promise<string> {
+export async function createSampleRepository(dataDirectory: string, sources: SampleSources): Promise<string> {
   const repository = join(dataDirectory, 'sample-repository')
-  const files = await sourceFiles(sources.assetsDirectory)
+  const files = await sourceFiles(sources)
   await makeDirectory(dataDirectory, 'data directory')
   const temporary = await mkdtemp(join(dataDirectory, '.sample-repository-'))
   try {
@@ -64,15 +70,23 @@ interface SourceFile {
   readonly target: string
 }
 
-async function sourceFiles(assetsDirectory: string): Promise<SourceFile[]> {
+async function sourceFiles({ assetsDirectory, pythonAssetsDirectory }: SampleSources): Promise<SourceFile[]> {
+  const files = [...await filesBelow(assetsDirectory), ...await Promise.all(PACKAGED_FILES.map(packagedFile))]
+  if (pythonAssetsDirectory === undefined) return files
+  // What two models need: each has to be whole by itself.
+  const page = { source: join(assetsDirectory, 'ppocr_det', 'samples', 'page.png'), target: join('ppocr_page', 'samples', 'page.png') }
+  const resize = { source: join(pythonAssetsDirectory, 'ppocr_prepare', '1', 'resize.py'), target: join('ppocr_read', '1', 'resize.py') }
+  return [...files, ...await filesBelow(pythonAssetsDirectory), page, resize, await packagedFile(fromOcrModels('ppocr_keys_v1.txt', 'ppocr_read/ppocr_keys_v1.txt'))]
+}
+
+async function filesBelow(assetsDirectory: string): Promise<SourceFile[]> {
   const assets = await readdir(assetsDirectory, { recursive: true, withFileTypes: true }).catch((cause: unknown) => {
     throw new ServerError('NOT_FOUND', `The sample configs are not installed: there is no folder '${assetsDirectory}'. Reinstall the program.`, { cause })
   })
-  const ours = assets.filter((entry) => entry.isFile()).map((entry): SourceFile => {
+  return assets.filter((entry) => entry.isFile()).map((entry): SourceFile => {
     const source = join(entry.parentPath, entry.name)
     return { source, target: source.slice(assetsDirectory.length).replace(/^[\\/]+/, '') }
   })
-  return [...ours, ...await Promise.all(PACKAGED_FILES.map(packagedFile))]
 }
 
 async function packagedFile(file: PackagedFile): Promise<SourceFile> {
