@@ -20,6 +20,12 @@ export class Fifo<T> {
     return item
   }
 
+  /** Takes out those that are not wanted; the others stay in order. O(length). */
+  keep(isWanted: (item: T) => boolean): void {
+    this.#items = (this.#items.slice(this.#head) as T[]).filter(isWanted)
+    this.#head = 0
+  }
+
   takeAll(): T[] {
     const all = this.#items.slice(this.#head) as T[]
     this.#items = []

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { collectGarbage } from '../testing/collect-garbage.ts'
 import { InstancePool, type PayloadRunner } from './instance-pool.ts'
 import { Payload } from './payload.ts'
 
@@ -48,6 +49,30 @@ describe('InstancePool', () => {
     await a.finish()
     expect(order).toEqual(['first is over, 1 taken'])
     expect(a.taken).toEqual([first, second])
+  })
+
+  it('keeps none of those that were given up while an instance hangs, and the others in order', async () => {
+    const pool = new InstancePool()
+    const a = runner()
+    pool.add(a.self)
+    pool.offer(new Payload())
+    const wanted: Payload[] = []
+    const givenUp = Array.from({ length: 1000 }, () => {
+      const [stays, goes] = [new Payload(), new Payload()]
+      if (wanted.length < 3) {
+        wanted.push(stays)
+        pool.offer(stays)
+      }
+      pool.offer(goes)
+      pool.discard(goes)
+      return new WeakRef(goes)
+    })
+    await collectGarbage()
+    expect(givenUp.filter((payload) => payload.deref() !== undefined).length).toBeLessThanOrEqual(64)
+    expect(pool.readyCount).toBe(3)
+    for (let ends = 0; ends < 4; ends++) await a.finish()
+    expect(a.taken.slice(1)).toEqual(wanted)
+    expect(pool.readyCount).toBe(0)
   })
 
   it('hands back what was bound to a runner that leaves', () => {

@@ -2,6 +2,9 @@ import { Fifo } from './fifo.ts'
 import type { Payload } from './payload.ts'
 import type { Admission, RateLimiter } from './rate-limiter.ts'
 
+/** So many discarded payloads may stay among the ready ones, or as many as there are others. */
+const MOST_DISCARDED = 64
+
 /** What can run a batch: a model instance. */
 export interface PayloadRunner {
   /** Its place in the rate limiter of the pool, where that has one. */
@@ -88,6 +91,11 @@ export class InstancePool {
     if (payload.isTaken || payload.isDiscarded || payload.runner !== null) return
     payload.isDiscarded = true
     this.#discardedCount++
+    // An instance that hangs takes none, while clients give up and ask again.
+    if (this.#discardedCount >= MOST_DISCARDED && this.#discardedCount * 2 > this.#ready.length) {
+      this.#ready.keep(({ isDiscarded }) => !isDiscarded)
+      this.#discardedCount = 0
+    }
     this.#reconsiderAdmission()
   }
 

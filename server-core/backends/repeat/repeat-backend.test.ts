@@ -114,6 +114,16 @@ describe('repeat backend', () => {
     expect(result.outcome).toMatchObject({ kind: 'failure', error: { kind: 'CANCELLED' } })
   })
 
+  it('waits for nothing once the client is gone, however long it was to wait', async () => {
+    const { run, advance } = await rig()
+    const { request, result } = run(inputs([1], [0xffff_ffff], 0xffff_ffff))
+    await advance(1)
+    request.isCancelled = true
+    await advance(0)
+    expect(result.times).not.toBeNull()
+    expect(result.outcome).toMatchObject({ kind: 'failure', error: { kind: 'CANCELLED' } })
+  })
+
   it('waits with the next response while whoever takes them asks for it', async () => {
     const { run, advance } = await rig()
     let goOn = () => {}

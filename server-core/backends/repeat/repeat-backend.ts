@@ -10,7 +10,7 @@ const NANOSECONDS_PER_MILLISECOND = 1e6
 /**
  * A decoupled model as in Triton's repeat backend: one response for each element of IN, `DELAY[i]` milliseconds after the one before, with
  * the element in OUT and its position in IDX; then the FINAL flag alone. The execution itself ends after WAIT milliseconds, so that a
- * further request may begin while responses of this one still come. For tests and demonstrations of everything around decoupled models.
+ * further request may begin while responses of this one still come; a cancelled request waits for nothing. For tests and demonstrations of everything around decoupled models.
  */
 export function createRepeatBackend(clock: Clock = systemClock): Backend {
   return {
@@ -33,17 +33,17 @@ class RepeatInstance implements BackendModelInstance {
 
   async execute(requests: readonly BackendRequest[]): Promise<ExecutionTimes> {
     const executeStart = this.#clock.now()
-    let waitMilliseconds = 0
+    const waits: Promise<void>[] = []
     for (const request of requests) {
       try {
         const { elements, delays, wait } = readInputs(request)
-        waitMilliseconds = Math.max(waitMilliseconds, wait)
+        if (wait > 0) waits.push(this.#sleep(request, wait))
         void this.#respond(request, elements, delays)
       } catch (error) {
         request.fail(toServerError(error))
       }
     }
-    if (waitMilliseconds > 0) await this.#sleep(waitMilliseconds)
+    await Promise.all(waits)
     const executeEnd = this.#clock.now()
     return { executeStart, computeStart: executeStart, computeEnd: executeEnd, executeEnd }
   }
@@ -55,7 +55,7 @@ class RepeatInstance implements BackendModelInstance {
       const asked = new Set(request.requestedOutputs)
       for (const [index, element] of elements.entries()) {
         const delay = delays[index] ?? 0
-        if (delay > 0) await this.#sleep(delay)
+        if (delay > 0) await this.#sleep(request, delay)
         if (request.isCancelled) throw new ServerError('CANCELLED', '')
         const outputs = [element, { name: 'IDX', datatype: 'UINT32' as const, shape: [1], data: new Uint8Array(Uint32Array.of(index).buffer) }]
         await request.send(outputs.filter(({ name }) => asked.has(name)))
@@ -66,8 +66,15 @@ class RepeatInstance implements BackendModelInstance {
     }
   }
 
-  #sleep(milliseconds: number): Promise<void> {
-    return new Promise((resolve) => { this.#clock.after(milliseconds * NANOSECONDS_PER_MILLISECOND, resolve) })
+  /** Until the request is cancelled at the latest. */
+  #sleep(request: BackendRequest, milliseconds: number): Promise<void> {
+    return new Promise((resolve) => {
+      const stop = this.#clock.after(milliseconds * NANOSECONDS_PER_MILLISECOND, resolve)
+      request.onCancel(() => {
+        stop()
+        resolve()
+      })
+    })
   }
 }
 
