@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { ModelSample, NpuSample, ServerSample } from '../contract/statistics.ts'
 import type { ModelStatistics } from './model-statistics.ts'
+import { SampleHistory } from './sample-history.ts'
 
 export interface ProcessUsage {
   /** Microseconds of CPU, user and system, since the process started. */
@@ -43,10 +44,9 @@ export class ServerSampler {
   readonly #onSample: (sample: ServerSample) => void
   readonly #usage: () => ProcessUsage
   readonly #npus: () => readonly NpuSample[] | null
-  readonly #capacity: number
   readonly #sources = new Set<ModelStatistics>()
   readonly #leaving = new Set<ModelStatistics>()
-  readonly #samples: ServerSample[] = []
+  readonly #history: SampleHistory
   #lastUsage: { cpuMicroseconds: number; at: number } | null = null
   #cancelTimer: (() => void) | null = null
 
@@ -55,7 +55,7 @@ export class ServerSampler {
     this.#onSample = options.onSample
     this.#usage = options.usage ?? processUsage
     this.#npus = options.npus ?? (() => null)
-    this.#capacity = options.capacity ?? 3600
+    this.#history = new SampleHistory(options.capacity ?? 3600)
   }
 
   start(): void {
@@ -75,8 +75,7 @@ export class ServerSampler {
 
   /** The samples of the last `seconds` seconds, oldest first. */
   history(seconds: number): readonly ServerSample[] {
-    const from = this.#clock.wallMilliseconds() - seconds * SECOND_MILLISECONDS
-    return this.#samples.filter((sample) => sample.time > from)
+    return this.#history.after(this.#clock.wallMilliseconds() - seconds * SECOND_MILLISECONDS)
   }
 
   #schedule(): void {
@@ -111,8 +110,7 @@ export class ServerSampler {
       processResidentBytes: usage.residentBytes,
       npus: this.#npus(),
     }
-    this.#samples.push(sample)
-    if (this.#samples.length > this.#capacity) this.#samples.shift()
+    this.#history.add(sample)
     this.#onSample(sample)
   }
 }
