@@ -5,8 +5,9 @@ import { fuzzProtocols } from './protocol-fuzz.ts'
 const SECONDS = process.env['CI'] === undefined ? 10 : 60
 
 test('mutated HTTP and gRPC requests are all answered and do no harm to others', { timeout: 300_000 }, async () => {
-  const { http, grpc, correct } = await fuzzProtocols(SECONDS, 20261130)
+  const { http, grpc, correct, live } = await fuzzProtocols(SECONDS, 20261130)
   expect(correct).toBeGreaterThan(0)
+  expect(live.last).toBeGreaterThan(2 ** 20)
   for (const status of ['200', '400', '500']) expect(http[status] ?? 0, `HTTP ${status}`).toBeGreaterThan(0)
   for (const status of ['0', '3', '13']) expect(grpc[status] ?? 0, `gRPC status ${status}`).toBeGreaterThan(0)
 })
