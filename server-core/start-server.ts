@@ -4,7 +4,6 @@ import { dirname, join } from 'node:path'
 import packageDescription from '../package.json' with { type: 'json' }
 import { BackendRegistry, builtInBackends } from './backends/backend-registry.ts'
 import { NATIVE_ADDON_PATH, nativeAddon } from './backends/native-addon.ts'
-import { DEFAULT_INTERPRETER } from './backends/python/python-settings.ts'
 import { onnxRuntimeVersion } from './backends/onnxruntime/onnxruntime-backend.ts'
 import { systemClock } from './clock.ts'
 import type { ListeningAddress, ServerStatus } from './contract/console-api.ts'
@@ -152,7 +151,7 @@ export async function startServer(options: ServerOptions, hooks: StartServerHook
         rendererDirectory: options.rendererDirectory === '' ? RENDERER_DIRECTORY : options.rendererDirectory,
         dataDirectory,
         assetsDirectory: ASSETS_DIRECTORY, backends: registry.names, isAutoCompleteOff: options.disableAutoCompleteConfig,
-        devices, simulation, restart: hooks.restart ?? null, pythonInterpreter: registry.configOf('python')['interpreter'] ?? DEFAULT_INTERPRETER,
+        devices, simulation, restart: hooks.restart ?? null, pythonBackendConfig: registry.configOf('python'),
         readOm: omReader({ cannLibraryDirectory: simulated?.cann.libraryDirectory ?? options.backendConfig['npu_om']?.[CANN_LIBRARIES] ?? '' }),
         announceLink: hooks.announceLink ?? ((url) => { log.info(`Open the console at ${url}`) }),
       }))

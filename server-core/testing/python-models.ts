@@ -6,6 +6,12 @@ import { TemporaryRepository } from './temporary-repository.ts'
 
 /** `PYTHON` of the environment, which `npm test` sets, or where one is found. @throws Error where none has numpy */
 export function testInterpreter(): string {
+  return interpreter ??= findInterpreter()
+}
+
+let interpreter: string | null = null
+
+function findInterpreter(): string {
   const candidates = [process.env['PYTHON'] ?? '', 'python3', '/usr/bin/python3'].filter((path) => path !== '')
   const found = candidates.find((path) => spawnSync(path, ['-c', 'import numpy'], { stdio: 'ignore' }).status === 0)
   if (found === undefined) throw new Error(`none of ${candidates.join(', ')} can import numpy: install python3 and python3-numpy`)

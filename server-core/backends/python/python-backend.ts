@@ -5,6 +5,7 @@ import type { InferenceServer } from '../../inference-server.ts'
 import { modelConfigToJson, printModelConfigJson, readModelConfigJson } from '../../model-config/json-config.ts'
 import { ServerError } from '../../server-error.ts'
 import type { Backend, BackendInstanceContext, BackendModelContext } from '../backend.ts'
+import { EnvironmentCache } from './environments/environment-cache.ts'
 import { findPythonEnvironment, type PythonEnvironment } from './python-environment.ts'
 import { PythonInstance } from './python-instance.ts'
 import { PythonMetrics } from './python-metrics.ts'
@@ -32,23 +33,29 @@ export function createPythonBackend(): Backend {
     async initializeModel(context) {
       const settings = readPythonSettings(context.backendConfig)
       refuseWrongParameters(context.config)
-      const environment = await findPythonEnvironment(context.config, context.modelDirectory, settings)
       const filename = await requireModelFile(context)
-      const place = { model_directory: context.modelDirectory, version_directory: context.versionDirectory, filename }
-      const completed = context.autoComplete ? await complete(context, { ...place, environment }) : context.config
-      return {
-        config: completed,
-        answersLater: true,
-        asksReadiness: true,
-        initializeInstance: (instance) => PythonInstance.create({
-          config: completed, settings, environment, server, metrics, log: context.log,
-          logFields: { model: context.modelName, version: String(context.modelVersion), instance: instance.name },
-          start: {
-            op: 'initialize', name: instance.name, ...place, config: {},
-            is_decoupled: completed.model_transaction_policy?.decoupled === true, args: argumentsOf(context, completed, instance),
-          },
-        }),
-        async finalize() {},
+      const cache = new EnvironmentCache({ directory: settings.environmentCacheDirectory, byteSizeLimit: settings.environmentByteSizeLimit, log: context.log })
+      const environment = await findPythonEnvironment({ config: context.config, modelDirectory: context.modelDirectory, settings, cache })
+      try {
+        const place = { model_directory: context.modelDirectory, version_directory: context.versionDirectory, filename }
+        const completed = context.autoComplete ? await complete(context, { ...place, environment }) : context.config
+        return {
+          config: completed,
+          answersLater: true,
+          asksReadiness: true,
+          initializeInstance: (instance) => PythonInstance.create({
+            config: completed, settings, environment, server, metrics, log: context.log,
+            logFields: { model: context.modelName, version: String(context.modelVersion), instance: instance.name },
+            start: {
+              op: 'initialize', name: instance.name, ...place, config: {},
+              is_decoupled: completed.model_transaction_policy?.decoupled === true, args: argumentsOf(context, completed, instance),
+            },
+          }),
+          finalize: () => environment.release(),
+        }
+      } catch (error) {
+        await environment.release()
+        throw error
       }
     },
   }

@@ -1,6 +1,8 @@
+import { resolve } from 'node:path'
 import type { ModelConfig } from '../../contract/model-config.ts'
 import { CANN_LIBRARIES } from '../../options.ts'
 import { ServerError } from '../../server-error.ts'
+import { BYTE_SIZE_LIMIT_SETTING, CACHE_DIRECTORY_SETTING, defaultEnvironmentCacheDirectory } from './environments/environment-cache.ts'
 import { DEFAULT_REGION_PREFIX } from './shared-region.ts'
 
 /** `--backend-config=python,<key>=<value>`. */
@@ -13,11 +15,17 @@ export interface PythonSettings {
   readonly stubTimeoutSeconds: number
   /** Path or name. */
   readonly interpreter: string
+  /** Absolute: where archives of environments are unpacked. */
+  readonly environmentCacheDirectory: string
+  /** Most bytes that such an archive may hold. */
+  readonly environmentByteSizeLimit: number
   /** Where CANN's libraries lie, for models that use them through our own packages; '' : where the loader looks. */
   readonly cannLibraryDirectory: string
 }
 
 const MEBIBYTE = 1024 * 1024
+/** An environment with torch and CUDA or CANN packages has some 10 GiB. */
+const DEFAULT_ENVIRONMENT_BYTES = 64 * 1024 * MEBIBYTE
 const PREFIX_PATTERN = /^[\w.-]{1,200}$/
 
 /** A name of the path: what models run with where nobody chose. */
@@ -25,9 +33,9 @@ export const DEFAULT_INTERPRETER = 'python3'
 
 /** @throws ServerError INVALID_ARG that names the flag */
 export function readPythonSettings(backendConfig: Readonly<Record<string, string>>): PythonSettings {
-  const bytes = (key: string, least: number, tooSmall: string): number => {
+  const bytes = (key: string, least: number, tooSmall: string, otherwise = MEBIBYTE): number => {
     const text = backendConfig[key]
-    if (text === undefined) return MEBIBYTE
+    if (text === undefined) return otherwise
     const value = Number(text)
     if (!Number.isSafeInteger(value) || value < 0) throw new ServerError('INVALID_ARG', `--backend-config=python,${key} must be a whole number of bytes, got '${text}'`)
     if (value < least) throw new ServerError('INVALID_ARG', tooSmall)
@@ -41,6 +49,7 @@ export function readPythonSettings(backendConfig: Readonly<Record<string, string
   if (!PREFIX_PATTERN.test(regionPrefix)) {
     throw new ServerError('INVALID_ARG', `--backend-config=python,shm-region-prefix-name must be letters, digits, '_', '-' and '.', got '${regionPrefix}'`)
   }
+  const cacheDirectory = resolve(backendConfig[CACHE_DIRECTORY_SETTING] ?? defaultEnvironmentCacheDirectory())
   return {
     // Triton's text, whose number is not the limit.
     regionByteSize: bytes('shm-default-byte-size', MEBIBYTE, "shm-default-byte-size can't be smaller than 4 MiBs"),
@@ -48,6 +57,8 @@ export function readPythonSettings(backendConfig: Readonly<Record<string, string
     regionPrefix,
     stubTimeoutSeconds: Number(timeout),
     interpreter: backendConfig['interpreter'] ?? DEFAULT_INTERPRETER,
+    environmentCacheDirectory: cacheDirectory,
+    environmentByteSizeLimit: bytes(BYTE_SIZE_LIMIT_SETTING, 1, `--backend-config=python,${BYTE_SIZE_LIMIT_SETTING} must be at least 1`, DEFAULT_ENVIRONMENT_BYTES),
     cannLibraryDirectory: backendConfig[CANN_LIBRARIES] ?? '',
   }
 }

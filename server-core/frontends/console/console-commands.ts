@@ -1,8 +1,9 @@
 /** What each console command does: translate, call the server, translate back. One entry per command of the contract. */
 import { readFile, stat } from 'node:fs/promises'
 import { dirname, isAbsolute, join, sep } from 'node:path'
-import { DEFAULT_INTERPRETER } from '../../backends/python/python-settings.ts'
-import { findPythonInterpreters } from '../../backends/python/python-interpreters.ts'
+import { findPythonInterpreters } from '../../backends/python/environments/python-interpreters.ts'
+import { pythonVariables } from '../../backends/python/python-environment.ts'
+import { readPythonSettings } from '../../backends/python/python-settings.ts'
 import type { CommandResult, ConsoleCommandName, ConsoleEventName, ConsoleEvents, ModelDetail, ServerRestart, ServerStatus } from '../../contract/console-api.ts'
 import type { InferenceServer } from '../../inference-server.ts'
 import type { LogHub } from '../../logger.ts'
@@ -44,8 +45,8 @@ export interface ConsoleCommandContext {
   readonly restart: RestartServer | null
   /** The server runs with `--disable-auto-complete-config`. */
   readonly isAutoCompleteOff?: boolean
-  /** The server's own choice for models written in Python, a name or a path. Default: `python3`. */
-  readonly pythonInterpreter?: string
+  /** `--backend-config` for models written in Python. */
+  readonly pythonBackendConfig?: Readonly<Record<string, string>>
   /** Asks the CANN of this server. Default: the one that this process's environment leads to. */
   readonly readOm?: OmReader
 }
@@ -166,12 +167,13 @@ export function consoleCommandHandlers(context: ConsoleCommandContext): ConsoleC
     'doctor.run': () => devices.runDoctor(),
     'python.interpreters': async (args) => {
       const model = stringOrNullField(objectArgument(args, 'arguments'), 'model')
+      const settings = readPythonSettings(context.pythonBackendConfig ?? {})
       const untrusted = new Set<string>()
       for (const path of server.repositoryPaths) if (!await server.isTrusted(path)) untrusted.add(path)
       // What lies beside a repository that somebody unpacked came with it.
       const repositories = server.repositoryPaths.flatMap((path) => (untrusted.has(path) ? [path] : [path, dirname(path)]))
       return findPythonInterpreters({
-        defaultInterpreter: context.pythonInterpreter ?? DEFAULT_INTERPRETER, environment: process.env,
+        defaultInterpreter: settings.interpreter, environment: pythonVariables(settings),
         directories: [...new Set([...(model === null ? [] : [server.modelDirectory(model)]), ...repositories])],
         mayStart: (file) => ![...untrusted].some((path) => file.startsWith(path + sep)),
       })

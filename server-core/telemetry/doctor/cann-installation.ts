@@ -4,6 +4,7 @@
  */
 import { basename, dirname, join } from 'node:path'
 import type { LocalizedText } from '../../contract/config-language.ts'
+import { sourceScripts } from '../../sourced-environment.ts'
 import { text } from './check-result.ts'
 import type { Machine } from './machine.ts'
 
@@ -56,24 +57,16 @@ export interface CannEnvironment {
 }
 
 const TIMEOUT_MILLISECONDS = 10_000
-/** A shell's own. */
-const IGNORED = new Set(['_', 'SHLVL', 'PWD', 'OLDPWD', 'BASHOPTS', 'SHELLOPTS'])
-const SCRIPT = '. "$1" >/dev/null; code=$?; env -0; exit $code'
 
 /** Runs set_env.sh in a shell of its own. Changes nothing here. @param path a path of the machine */
 export async function readCannEnvironment(machine: Machine, path: string): Promise<CannEnvironment> {
   const { environment, options } = machine
   try {
-    const result = await options.run({ command: '/bin/bash', args: ['--noprofile', '--norc', '-c', SCRIPT, 'bash', machine.path(path)], environment, timeoutMilliseconds: TIMEOUT_MILLISECONDS })
-    const variables = Object.fromEntries(result.stdout.split('\0').flatMap((entry): [string, string][] => {
-      const equals = entry.indexOf('=')
-      const name = entry.slice(0, equals)
-      const value = entry.slice(equals + 1)
-      return equals <= 0 || IGNORED.has(name) || environment[name] === value ? [] : [[name, value]]
-    }))
-    if (result.isTimedOut) return { variables: {}, problem: text(`it did not end within ${TIMEOUT_MILLISECONDS / 1000} s`, `${TIMEOUT_MILLISECONDS / 1000} 秒内没有结束`) }
-    const said = result.stderr.trim().split('\n')[0] ?? ''
-    return { variables, problem: result.exitCode === 0 ? null : said === '' ? text(`it ended with code ${result.exitCode ?? '-'}`, `退出码 ${result.exitCode ?? '-'}`) : text(said, said) }
+    const { variables, problem } = await sourceScripts({ run: options.run, paths: [machine.path(path)], environment, timeoutMilliseconds: TIMEOUT_MILLISECONDS })
+    if (problem === null) return { variables, problem }
+    if (problem.kind === 'timeout') return { variables, problem: text(`it did not end within ${TIMEOUT_MILLISECONDS / 1000} s`, `${TIMEOUT_MILLISECONDS / 1000} 秒内没有结束`) }
+    const { said, exitCode } = problem
+    return { variables, problem: said === '' ? text(`it ended with code ${exitCode ?? '-'}`, `退出码 ${exitCode ?? '-'}`) : text(said, said) }
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
     return { variables: {}, problem: text(message, message) }

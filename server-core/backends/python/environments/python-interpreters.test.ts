@@ -2,7 +2,7 @@ import { access, chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/p
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { testInterpreter } from '../../testing/python-models.ts'
+import { testInterpreter } from '../../../testing/python-models.ts'
 import { findPythonInterpreters, type InterpreterSearch } from './python-interpreters.ts'
 
 let root: string

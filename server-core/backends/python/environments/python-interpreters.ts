@@ -2,10 +2,10 @@
 import { readdir, readFile, realpath } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { delimiter, dirname, isAbsolute, join } from 'node:path'
-import type { LocalizedText } from '../../contract/config-language.ts'
-import type { PythonInterpreter } from '../../contract/python-interpreters.ts'
-import { STUB_DIRECTORY } from '../../installed-paths.ts'
-import { runTool, type RunTool } from '../../telemetry/run-tool.ts'
+import type { LocalizedText } from '../../../contract/config-language.ts'
+import type { PythonInterpreter } from '../../../contract/python-interpreters.ts'
+import { STUB_DIRECTORY } from '../../../installed-paths.ts'
+import { runTool, type RunTool } from '../../../telemetry/run-tool.ts'
 import { environmentOfInterpreter, isExecutable, readEnvironmentFolder } from './environment-folder.ts'
 
 export interface InterpreterSearch {
