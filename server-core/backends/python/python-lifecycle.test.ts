@@ -159,7 +159,7 @@ describe('a load', () => {
     expect((await failure('', { config: `${PYTHON_CONFIG} default_model_filename: "other.py"` }))).toContain("Python model 'm' has no file '<repository>/m/1/other.py' (ENOENT)")
     expect((await failure('', { config: `${PYTHON_CONFIG} default_model_filename: "model.txt"` }))).toContain('must be the name of a file in the version directory that ends in .py')
     expect((await failure('', { backendConfig: { interpreter: '/nowhere/python3' } }))).toContain("the Python interpreter '/nowhere/python3' (--backend-config=python,interpreter) cannot be used: it is not there. Install python3 and numpy there, or choose another")
-    expect((await failure('', { config: `${PYTHON_CONFIG} parameters { key: "PYTHON_INTERPRETER" value { string_value: "/nowhere/other" } }` }))).toContain("'/nowhere/other' cannot be started")
+    expect((await failure('', { config: `${PYTHON_CONFIG} parameters { key: "PYTHON_INTERPRETER" value { string_value: "no-such-python" } }` }))).toContain("the Python interpreter 'no-such-python' cannot be started: there is none of that name. Install python3 and numpy, or")
     expect((await failure('', { backendConfig: { interpreter: '/bin/false' } }))).toContain("Stub process 'm' is not healthy. It ended with exit code 1.")
     expect((await failure('', { backendConfig: { 'shm-default-byte-size': String(2 ** 50) } }))).toMatch(
       /Unavailable: Failed to increase the shared memory pool by 1125899906842624 bytes to 1125899906842624: \/dev\/shm has \d+ bytes left\. Give \/dev\/shm more memory/)
