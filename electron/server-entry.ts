@@ -65,7 +65,7 @@ async function start(given: ServerStartArguments): Promise<RunningServer> {
 function optionsFor(given: ServerStartArguments): ServerOptions {
   const { http, grpc, metrics, console } = given.ports
   const ports = [`--http-port=${http}`, `--grpc-port=${grpc}`, `--metrics-port=${metrics}`, `--console-port=${console}`]
-  const options = parseServeArguments(['--console', '--model-control-mode=explicit', ...ports, ...serveArgumentsIn(given.commandLine)])
+  const options = parseServeArguments(['--console', '--model-control-mode=explicit', '--repository-trust=ask', ...ports, ...serveArgumentsIn(given.commandLine)])
   const isRestart = given.loadModels.length > 0 && options.modelControlMode === 'explicit'
   return {
     ...options,

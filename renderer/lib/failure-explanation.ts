@@ -4,7 +4,7 @@ import { explainNpuFault, type NpuFault } from '../../server-core/contract/npu-f
 export type FailureCause =
   | NpuFault
   | 'configCutOff' | 'configField' | 'configTwice' | 'configValue' | 'configSyntax' | 'configUnreadable' | 'backendMissing' | 'backendUnknown' | 'directoryName' | 'noVersion' | 'fileMissing' | 'fileDamaged' | 'opsetTooNew'
-  | 'operatorMissing' | 'batchAxis' | 'tensorShape' | 'noBatching' | 'datatype' | 'tensorCount' | 'tensorName' | 'gpu' | 'outOfMemory' | 'unsupportedField' | 'nonAscii'
+  | 'notTrusted' | 'codeInRequest' | 'operatorMissing' | 'batchAxis' | 'tensorShape' | 'noBatching' | 'datatype' | 'tensorCount' | 'tensorName' | 'gpu' | 'outOfMemory' | 'unsupportedField' | 'nonAscii'
 
 export interface FailurePlace {
   readonly file: string
@@ -29,6 +29,8 @@ interface Rule {
 
 /** The first match wins; named groups become facts. Wordings are the server protocol's and ONNX Runtime's own. */
 const RULES: readonly Rule[] = [
+  { cause: 'notTrusted', pattern: /its repository '(?<repository>[^']*)' is not trusted/ },
+  { cause: 'codeInRequest', pattern: /came with the load request, which this server does not run/ },
   { cause: 'nonAscii', pattern: /Interpreting non ascii codepoint/ },
   { cause: 'configField', pattern: /text-format inference\.ModelConfig: \d+:\d+: Message type "(?<message>[^"]*)" has no field named "(?<field>[^"]*)"/ },
   { cause: 'configTwice', pattern: /text-format inference\.ModelConfig: \d+:\d+: Non-repeated field "(?<field>[^"]*)" is specified multiple times/ },

@@ -21,6 +21,7 @@ import { failureReason, modelState, readyVersions } from '../../lib/model-state.
 import { navigate, routeHash } from '../../router.ts'
 import { failureSentence } from './failure-sentence.ts'
 import { loadModels, useLoadAvailability } from './models-store.ts'
+import { TrustButton } from './trust-notice.tsx'
 import './failure-card.css'
 
 type Detail = { readonly kind: 'waiting' } | { readonly kind: 'known'; readonly detail: ModelDetail } | { readonly kind: 'failed'; readonly error: unknown }
@@ -62,7 +63,9 @@ export function FailureCard({ model }: { readonly model: ModelSummary }) {
       )}
       {explanation.cause !== null && <div><p className="npu-label">{t('likelyCause')}</p><p>{t(`cause.${explanation.cause}`, explanation.facts)}</p></div>}
       <div className="npu-row npu-failure-buttons">
-        <Button appearance="primary" icon={<RetryIcon />} disabledFocusable={!availability.canChange} onClick={() => void loadModels([model.name])} data-testid="failure-retry">{t('common:retry')}</Button>
+        {model.awaitsTrust === null
+          ? <Button appearance="primary" icon={<RetryIcon />} disabledFocusable={!availability.canChange} onClick={() => void loadModels([model.name])} data-testid="failure-retry">{t('common:retry')}</Button>
+          : <TrustButton path={model.awaitsTrust} />}
         <Button icon={<EditIcon />} onClick={() => navigate('models', model.name, 'config')}>{t('openConfig')}</Button>
         {!availability.canChange && <span className="npu-secondary">{t(`models:blocked.${availability.reason}`)}</span>}
       </div>

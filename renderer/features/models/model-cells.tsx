@@ -70,6 +70,7 @@ function ModelStateCell({ model }: { readonly model: ModelSummary }) {
   const { t } = useTranslation('models')
   const state = modelState(model)
   if (state === 'loading' || model.stage !== null) return <LoadingState name={model.name} stage={model.stage} />
+  if (model.awaitsTrust !== null && state !== 'ready') return <StatePill kind={state} text={t('trust.state')} isPlain />
   if (state !== 'degraded' || !hasInstanceTrouble(model)) return <StatePill kind={state} isPlain />
   const tally = instanceTally(model)
   const restart = nextRestart(tally)

@@ -19,6 +19,7 @@ import { ModelDetailLog } from './model-detail-log.tsx'
 import { ModelDetailSummary } from './model-detail-summary.tsx'
 import { loadModels, unloadModels, useLoadAvailability, useModelsView } from './models-store.ts'
 import { TestTab } from './test-tab/test-tab.tsx'
+import { ModelTrustNotice } from './trust-notice.tsx'
 import { useModelDetail } from './use-model-detail.ts'
 import './model-detail.css'
 
@@ -54,6 +55,7 @@ export default function ModelDetailPage() {
           </div>
           <DetailActionsContext value={actions}>
             <div className="npu-detail-panel" role="tabpanel" aria-labelledby={`tab-${tab}`}>
+              <ModelTrustNotice model={detail.summary} />
               <Failures name={name} />
               <Panel tab={tab} detail={detail} />
             </div>

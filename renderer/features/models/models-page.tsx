@@ -17,6 +17,7 @@ import { countByFilter, modelRows, STATE_FILTERS } from './model-rows.ts'
 import { focusCurrentRow, ModelTable } from './model-table.tsx'
 import { closePane, dismissFailures, loadModels, rescan, setFilter, setSelected, setText, unloadModels, useLoadAvailability, useModelsView } from './models-store.ts'
 import { ProblemPane } from './problem-pane.tsx'
+import { TrustNotices } from './trust-notice.tsx'
 import './models-page.css'
 
 export default function ModelsPage() {
@@ -45,6 +46,7 @@ function Models() {
         <Button icon={<RescanIcon />} onClick={() => void rescan()} data-testid="rescan">{t('rescan')}</Button>
         <Button appearance="primary" icon={<AddIcon />} onClick={chooseModelFile} title="Ctrl+O" data-testid="import-model">{t('import')}</Button>
       </PageHeader>
+      <TrustNotices models={models} />
       <FilterBar />
       <WhyBlocked />
       <ActionFailures />

@@ -14,6 +14,7 @@ import { chooseLanguage, chooseTheme, LANGUAGES, THEME_CHOICES, usePreferences }
 import type { LanguageChoice } from '../../preferences.ts'
 import { pages } from '../../routes.tsx'
 import { NpuSettings } from './npu-settings.tsx'
+import { TrustSettings } from './trust-settings.tsx'
 import './settings.css'
 
 const LANGUAGE_CHOICES: readonly LanguageChoice[] = ['system', ...LANGUAGES]
@@ -26,6 +27,7 @@ export default function SettingsPage() {
       <div className="npu-settings">
         <Appearance />
         <NpuSettings />
+        <TrustSettings />
         {desktopApi() !== undefined && <Closing />}
         <Keyboard />
         <About />
