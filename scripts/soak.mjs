@@ -1,12 +1,12 @@
 // npm run soak: the long runs that npm test cuts short. --seconds=N sets the time of each (default 600, of the protocol fuzz 1800), --seed=N repeats one,
-// --only=<name> runs one alone: config-fuzz, protocol-fuzz, server-soak or cards. The last is the C++ one: eight instances over two simulated cards under
+// --only=<name> runs one alone: config-fuzz, protocol-fuzz, server-soak, python-soak or cards. The last is the C++ one: eight instances over two simulated cards under
 // ThreadSanitizer, without Node.
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { node24, projectDirectory } from './node-24.mjs'
 
 // With a collection before each reading the server's memory tells what is held, not what was not collected yet.
-const runs = [['config-fuzz'], ['protocol-fuzz'], ['server-soak', '--expose-gc']]
+const runs = [['config-fuzz'], ['protocol-fuzz'], ['server-soak', '--expose-gc'], ['python-soak', '--expose-gc']]
 const option = (name) => process.argv.slice(2).find((argument) => argument.startsWith(`--${name}=`))?.slice(name.length + 3)
 const only = option('only')
 if (only !== undefined && only !== 'cards' && !runs.some(([name]) => name === only)) {

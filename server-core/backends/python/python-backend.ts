@@ -39,18 +39,29 @@ export function createPythonBackend(): Backend {
       try {
         const place = { model_directory: context.modelDirectory, version_directory: context.versionDirectory, filename }
         const completed = context.autoComplete ? await complete(context, { ...place, environment }) : context.config
+        const instances = new Set<PythonInstance>()
         return {
           config: completed,
           answersLater: true,
           asksReadiness: true,
-          initializeInstance: (instance) => PythonInstance.create({
-            config: completed, settings, environment, server, metrics, log: context.log,
-            logFields: { model: context.modelName, version: String(context.modelVersion), instance: instance.name },
-            start: {
-              op: 'initialize', name: instance.name, ...place, config: {},
-              is_decoupled: completed.model_transaction_policy?.decoupled === true, args: argumentsOf(context, completed, instance),
-            },
-          }),
+          // What its processes hold, so that one that leaks is seen. They end with their instances.
+          get memoryUsage() {
+            for (const instance of instances) if (instance.residentBytes === 0) instances.delete(instance)
+            const byteSize = [...instances].reduce((sum, { residentBytes }) => sum + residentBytes, 0)
+            return byteSize === 0 ? [] : [{ type: 'CPU', id: 0, byte_size: byteSize }]
+          },
+          async initializeInstance(instance) {
+            const created = await PythonInstance.create({
+              config: completed, settings, environment, server, metrics, log: context.log,
+              logFields: { model: context.modelName, version: String(context.modelVersion), instance: instance.name },
+              start: {
+                op: 'initialize', name: instance.name, ...place, config: {},
+                is_decoupled: completed.model_transaction_policy?.decoupled === true, args: argumentsOf(context, completed, instance),
+              },
+            })
+            instances.add(created)
+            return created
+          },
           finalize: () => environment.release(),
         }
       } catch (error) {

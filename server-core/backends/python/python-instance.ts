@@ -6,6 +6,7 @@ import type { Logger } from '../../logger.ts'
 import { ServerError, toServerError } from '../../server-error.ts'
 import type { BackendModelInstance, BackendRequest, ExecutionTimes } from '../backend.ts'
 import { clientShapeOf } from '../client-shape.ts'
+import { residentBytesOf } from './process-memory.ts'
 import type { PythonEnvironment } from './python-environment.ts'
 import type { PythonMetrics } from './python-metrics.ts'
 import type { PythonSettings } from './python-settings.ts'
@@ -122,6 +123,8 @@ export class PythonInstance implements BackendModelInstance {
   }
 
   get processId(): number { return this.#connection?.processId ?? 0 }
+  /** Memory that its process holds; 0: it is gone. Processes that the model started are not counted. */
+  get residentBytes(): number { return this.processId === 0 ? 0 : residentBytesOf(this.processId) }
   /** Inputs of requests, and answers to those of the model, that lie in shared memory: for tests. */
   get usedBlocks(): number { return this.#connection?.usedBlocks ?? 0 }
   get isResponding(): boolean { return this.#health.isResponding }
