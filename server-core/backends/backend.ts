@@ -113,6 +113,8 @@ export interface BackendRequest {
   sendError(error: Error): void
   /** Decoupled models only: nothing more comes (the FINAL flag alone). */
   complete(): void
+  /** The instance still looks at the inputs after the last answer, which comes now. For a model that `copiesInputs` otherwise. */
+  holdInputs?(): void
   /** What this request took, where that differs from its batch; before its last answer. */
   reportTimes(times: ExecutionTimes): void
   /** Value of an implicit state for the next request of the sequence, under its `output_name`. @throws ServerError where the model has no such state */
@@ -162,7 +164,7 @@ export interface BackendModel {
   readonly asksReadiness?: boolean
   /** Requests may be answered after `execute` is over, also where the model is not decoupled. The instance takes its next batch meanwhile. */
   readonly answersLater?: boolean
-  /** Instances look at the inputs of a request no more once it is answered, and no answer shares memory with them. */
+  /** Instances look at the inputs of a request no more once it is answered (but where they say `holdInputs` of it), and no answer shares memory with them. */
   readonly copiesInputs?: boolean
   /** Asked by the dynamic batcher. Absent or null: the model has none. */
   readonly batchStrategy?: BatchStrategy | null

@@ -582,7 +582,7 @@ export class Model {
     }
     handlers.onTiming?.(timing)
     if (outputs === null) handlers.onDone(null)
-    else handlers.onDone({ response: this.#response(request, outputs, outcome.parameters), timing, inputsAreFree: this.#leavesInputs && request.trace === undefined })
+    else handlers.onDone({ response: this.#response(request, outputs, outcome.parameters), timing, inputsAreFree: this.#leavesInputs && !inflight.inputsAreHeld && request.trace === undefined })
   }
 
   #response(request: InferenceRequest, outputs: readonly Tensor[], parameters: Readonly<Record<string, ParameterValue>>): InferenceResponse {

@@ -83,6 +83,8 @@ export class InflightRequest implements BackendRequest {
   readonly isDecoupled: boolean
   readonly isNull: boolean
   readonly trace: RequestTrace | undefined
+  /** Its instance looks at the inputs after the last answer. */
+  inputsAreHeld = false
   list: RequestList | null = null
   previous: InflightRequest | null = null
   next: InflightRequest | null = null
@@ -177,6 +179,8 @@ export class InflightRequest implements BackendRequest {
   sendError(error: Error): void { void this.#sendPartial({ error }) }
 
   reportTimes(times: ExecutionTimes): void { this.#ownTimes = times }
+
+  holdInputs(): void { this.inputsAreHeld = true }
 
   updateState(state: Tensor): void {
     if (this.isNull) return

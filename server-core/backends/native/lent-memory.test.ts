@@ -60,6 +60,7 @@ describe('memory between this server and a backend library', () => {
     const results = await Promise.all(Array.from({ length: BATCH }, (_unused, index) => test.server.infer(requestOf('id', [tensor(index)]))))
     const outputs = results.map((result) => result.response.outputs[0]!)
     expect(outputs.map(({ isExclusive }) => isExclusive)).toEqual(Array(BATCH).fill(true))
+    expect(results.map(({ inputsAreFree }) => inputsAreFree)).toEqual(Array(BATCH).fill(true))
     releaseOutputs([outputs[0]!, outputs[2]!])
     expect(outputs.map(({ data }) => data.byteLength)).toEqual([0, ELEMENTS * 4, 0, ELEMENTS * 4])
     // The host hears of it in a turn of its own.

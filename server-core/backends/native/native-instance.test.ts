@@ -10,7 +10,7 @@ import { NativeInstance } from './native-instance.ts'
 const INSTANCE = 7
 
 /** A host whose backend does nothing by itself, and an instance in it. */
-function setUp({ cancel = () => {} }: { readonly cancel?: TritonHost['cancel'] } = {}) {
+function setUp({ cancel = () => {}, hasSequences = true }: { readonly cancel?: TritonHost['cancel']; readonly hasSequences?: boolean } = {}) {
   const submitted: (requests: readonly HostRequest[], batch: number) => void = (requests, batch) => { onSubmit(requests, batch) }
   let onSubmit: typeof submitted = () => {}
   let tell: (events: readonly HostEvent[]) => void = () => {}
@@ -29,7 +29,7 @@ function setUp({ cancel = () => {} }: { readonly cancel?: TritonHost['cancel'] }
     TritonHost: Host as unknown as TritonHostConstructor, backendDirectories: [], logs, questions: { question: unasked, infer: unasked, cancelInfer: unasked },
   })
   const instance = new NativeInstance({
-    host, token: INSTANCE, name: 'm_0', isDecoupled: false, hasSequences: true, clientShape: (_output, shape) => shape, countExecution: undefined, finalized: () => {},
+    host, token: INSTANCE, name: 'm_0', isDecoupled: false, hasSequences, clientShape: (_output, shape) => shape, countExecution: undefined, finalized: () => {},
   })
   return { instance, logs, tell: (...events: HostEvent[]) => { tell(events) }, onSubmit: (run: typeof submitted) => { onSubmit = run } }
 }
@@ -68,6 +68,18 @@ describe('an instance of a backend library', () => {
     expect(lent.map((memory) => memory.deref()?.byteLength)).toEqual([4096, 4096])
     tell(...ends)
     await execution
+  })
+
+  it.each([{ releasedFirst: true, calls: ['respond'] }, { releasedFirst: false, calls: ['holdInputs', 'respond'] }])('says of an answer whether the backend still has the inputs: %j', async ({ releasedFirst, calls }) => {
+    const { instance, tell, onSubmit } = setUp({ hasSequences: false })
+    const said: string[] = []
+    onSubmit(([request], batch) => {
+      const [response, released, executed] = end(batch, [request![0]]) as [HostEvent, HostEvent, HostEvent]
+      setImmediate(() => { tell(response, ...(releasedFirst ? [released] : []), executed) })
+      setImmediate(() => { if (!releasedFirst) tell(released) })
+    })
+    await instance.execute([requestWith([input(1)], { respond: () => { said.push('respond') }, holdInputs: () => { said.push('holdInputs') } })])
+    expect(said).toEqual(calls)
   })
 
   it('passes a cancellation on while it leaves, and lets one be that comes after its end', async () => {

@@ -265,6 +265,7 @@ class NativeRequest implements NativeRequestListener {
     if (this.#isDelivered || this.#end === null) return
     if (!this.#isReleased && (!this.#batch.isExecuted || this.#options.hasSequences)) return
     this.#isDelivered = true
+    if (!this.#isReleased) this.source.holdInputs?.()
     this.#end()
   }
 

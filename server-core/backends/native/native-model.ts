@@ -27,6 +27,7 @@ export class NativeModel implements BackendModel, NativeModelListener {
   readonly name: string
   readonly backend: string
   readonly followsHostPolicy = true
+  readonly copiesInputs = true
   readonly answersLater: boolean
   createsInstancesInParallel = false
   batchStrategy: BatchStrategy | null = null

@@ -1,4 +1,5 @@
 /** The gRPC front end (port 8001): GRPCInferenceService and grpc.health.v1.Health (protocol section 9). */
+import type { Tensor } from '../../contract/inference.ts'
 import type { Logger } from '../../logger.ts'
 import { ServerError } from '../../server-error.ts'
 import type { Frontend, FrontendOptions } from '../frontend.ts'
@@ -8,8 +9,9 @@ import { type ApiCategory, type RestrictedApi, restrictionsByCategory } from '..
 import { statusOf } from './call-status.ts'
 import { type ForwardedHeaders, forwardedHeaders } from './forwarded-headers.ts'
 import { InferStream } from './infer-stream.ts'
-import { type CallEnvironment, UNARY_METHODS, type UnaryMethod } from './methods.ts'
+import { type CallContext, type CallEnvironment, UNARY_METHODS, type UnaryMethod } from './methods.ts'
 import { loadProtoServices, type ServiceMethods } from './proto-services.ts'
+import { releasing } from './release-when-sent.ts'
 import { type ConnectionOptions, DEFAULT_CONNECTION_OPTIONS } from './transport/connection.ts'
 import type { GrpcCall } from './transport/grpc-call.ts'
 import { type CallHandler, GrpcServer, type TlsOptions } from './transport/grpc-server.ts'
@@ -118,8 +120,9 @@ class CallHandlers {
           return
         }
         hasMessage = true
-        this.#answer(call, method, codec, bytes, controller.signal).then((reply) => {
-          call.send(codec.write(reply))
+        const outputs: Tensor[] = []
+        this.#answer(call, method, codec, bytes, { signal: controller.signal, releaseWhenSent: (made) => { outputs.push(...made) } }).then((reply) => {
+          call.send(codec.write(reply), outputs.length === 0 ? undefined : releasing(outputs))
           call.end(OK_STATUS)
         }).catch(fail)
       },
@@ -142,11 +145,11 @@ class CallHandlers {
     call.start(new InferStream({ call, environment: this.#environment, forwarded, work, log: this.#log }))
   }
 
-  async #answer(call: GrpcCall, method: UnaryMethod, codec: Codec, bytes: Buffer, signal: AbortSignal): Promise<unknown> {
+  async #answer(call: GrpcCall, method: UnaryMethod, codec: Codec, bytes: Buffer, context: Pick<CallContext, 'signal' | 'releaseWhenSent'>): Promise<unknown> {
     this.#checkRestriction(method.category, call)
     const forwarded = forwardedHeaders(call.headers, method.category === 'inference' ? this.#forwardPattern : null)
     // The codec made the message that this method declares.
-    return method.run(codec.read(bytes) as never, this.#environment, { signal, forwarded, inputsAreFree: () => { call.recycle(bytes) } })
+    return method.run(codec.read(bytes) as never, this.#environment, { ...context, forwarded, inputsAreFree: () => { call.recycle(bytes) } })
   }
 
   #checkRestriction(category: ApiCategory, call: GrpcCall): void {

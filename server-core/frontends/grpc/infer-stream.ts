@@ -1,6 +1,6 @@
 /** One ModelStreamInfer call: any number of requests to any models, answered over one stream (protocol 9.5). */
 import { steadyNanoseconds } from '../../clock.ts'
-import type { InferenceResponse, RequestTrace } from '../../contract/inference.ts'
+import type { InferenceResponse, RequestTrace, Tensor } from '../../contract/inference.ts'
 import type { InferenceCall } from '../../inference-server.ts'
 import type { Logger } from '../../logger.ts'
 import { ServerError, toServerError } from '../../server-error.ts'
@@ -13,6 +13,7 @@ import { type CallEnvironment, versionOf } from './methods.ts'
 import type { CallListener, GrpcCall } from './transport/grpc-call.ts'
 import { type GrpcServer, SHUTTING_DOWN } from './transport/grpc-server.ts'
 import { OK_STATUS } from './transport/grpc-status.ts'
+import { releasing } from './release-when-sent.ts'
 import type { OutgoingMessage } from './transport/message.ts'
 import { readInferRequestMessage } from './wire/infer-request-reader.ts'
 import { writeStreamResponseMessage } from './wire/infer-response-writer.ts'
@@ -34,7 +35,10 @@ export interface InferStreamOptions {
 }
 
 /** The place of a request that is answered once, in the order of the requests; null: its answer is not there yet. */
-interface Place { message: OutgoingMessage | null }
+interface Place { answer: Answer | null }
+
+/** A message, and the outputs whose memory is in it: they are given back once it is sent. */
+interface Answer { readonly message: OutgoingMessage; readonly outputs: readonly Tensor[] }
 
 /** A request that is not answered to its end. */
 interface OpenRequest {
@@ -87,7 +91,7 @@ export class InferStream implements CallListener {
       this.#submit(wire, bytes)
     } catch (error) {
       const { message } = this.#serverError(error)
-      const place: Place = { message: writeStreamResponseMessage(message, errorResponse({ id: wire.id })) }
+      const place: Place = { answer: { message: writeStreamResponseMessage(message, errorResponse({ id: wire.id })), outputs: [] } }
       this.#places.push(place)
       this.#sendPlaces()
     }
@@ -109,7 +113,7 @@ export class InferStream implements CallListener {
     const trace = services.tracer.sample(wire.model_name)
     trace?.timestamp('GRPC_WAITREAD_END', steadyNanoseconds())
     const sharedMemory = services.sharedMemory.use()
-    const open: OpenRequest = { byteLength: bytes.byteLength, place: isDecoupled ? null : { message: null }, sharedMemory, trace, call: null }
+    const open: OpenRequest = { byteLength: bytes.byteLength, place: isDecoupled ? null : { answer: null }, sharedMemory, trace, call: null }
     let inferCall: GrpcInferCall
     let classes: ReadonlyMap<string, OutputClasses>
     try {
@@ -172,7 +176,7 @@ export class InferStream implements CallListener {
     open.trace?.timestamp('GRPC_SEND_START', steadyNanoseconds())
     try {
       const message = writeInferResponse(call, classes, response)
-      this.#send(open, writeStreamResponseMessage('', { ...message, parameters: { ...message.parameters, triton_final_response: { bool_param: isFinal } } }))
+      this.#send(open, writeStreamResponseMessage('', { ...message, parameters: { ...message.parameters, triton_final_response: { bool_param: isFinal } } }), response.outputs)
     } catch (error) {
       // An output that cannot be sent as it was asked for (classification of a type without an order).
       const { modelName, modelVersion, id } = call.request
@@ -186,29 +190,31 @@ export class InferStream implements CallListener {
     else this.#send(open, writeStreamResponseMessage(error.message, { ...errorResponse(request), parameters: { triton_final_response: { bool_param: isFinal } } }))
   }
 
-  #send(open: OpenRequest, message: OutgoingMessage): void {
+  #send(open: OpenRequest, message: OutgoingMessage, outputs: readonly Tensor[] = []): void {
     if (open.place === null) {
-      this.#write(message)
+      this.#write({ message, outputs })
       return
     }
-    open.place.message = message
+    open.place.answer = { message, outputs }
     this.#sendPlaces()
   }
 
   #sendPlaces(): void {
     let sent = 0
-    for (const { message } of this.#places) {
-      if (message === null) break
+    for (const { answer } of this.#places) {
+      if (answer === null) break
       sent++
-      this.#write(message)
+      this.#write(answer)
     }
     this.#places.splice(0, sent)
   }
 
-  #write(message: OutgoingMessage): void {
+  #write({ message, outputs }: Answer): void {
     if (this.#isOver) return
     this.#unsentBytes += message.byteLength
-    this.#call.send(message, () => {
+    const release = releasing(outputs)
+    this.#call.send(message, (isRead) => {
+      release(isRead)
       this.#unsentBytes -= message.byteLength
       if (this.#unsentBytes < UNSENT_LIMIT_BYTES) this.#goOn()
       this.#adjustReading()

@@ -1,5 +1,6 @@
 /** Every unary call of the inference service: its restriction category and what it does. */
 import { steadyNanoseconds } from '../../clock.ts'
+import type { Tensor } from '../../contract/inference.ts'
 import type { ModelConfig } from '../../contract/model-config.ts'
 import type { InferenceServer, LoadParameters } from '../../inference-server.ts'
 import { printModelConfigJson } from '../../model-config/json-config.ts'
@@ -24,6 +25,8 @@ export interface CallContext {
   readonly signal: AbortSignal
   /** Told when nothing looks at the memory of the request's tensors any more. */
   readonly inputsAreFree: () => void
+  /** Gives memory of these back once the answer is sent. */
+  readonly releaseWhenSent: (outputs: readonly Tensor[]) => void
   /** Metadata that go into the request as parameters. */
   readonly forwarded: ForwardedHeaders
 }
@@ -81,7 +84,7 @@ function configMessage(config: ModelConfig): unknown {
   return JSON.parse(printModelConfigJson(config), keepDigits)
 }
 
-async function modelInfer(wire: WireInferRequest, { server, services }: CallEnvironment, { signal, forwarded, inputsAreFree }: CallContext): Promise<WireInferResponse> {
+async function modelInfer(wire: WireInferRequest, { server, services }: CallEnvironment, { signal, forwarded, inputsAreFree, releaseWhenSent }: CallContext): Promise<WireInferResponse> {
   const modelVersion = versionOf(wire.model_version)
   if (server.isDecoupled(wire.model_name, modelVersion)) {
     throw new ServerError('UNSUPPORTED', "ModelInfer RPC doesn't support models with decoupled transaction policy")
@@ -97,6 +100,7 @@ async function modelInfer(wire: WireInferRequest, { server, services }: CallEnvi
     const result = await server.infer(trace === undefined ? request : { ...request, trace }, { signal })
     if (result.inputsAreFree === true) inputsAreFree()
     const { response } = result
+    releaseWhenSent(response.outputs)
     trace?.timestamp('GRPC_SEND_START', steadyNanoseconds())
     return writeInferResponse(call, classes, response)
   } finally {

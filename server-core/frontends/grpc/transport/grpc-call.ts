@@ -17,6 +17,8 @@ export interface CallListener {
   cancelled(): void
 }
 
+export type Flushed = (isRead: boolean) => void
+
 const TIMEOUT_UNITS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 0.001, n: 0.000_001 }
 
 export class GrpcCall {
@@ -96,8 +98,8 @@ export class GrpcCall {
 
   resume(): void { this.#stream.resume() }
 
-  /** @param flushed called when the message has left for the network, or never will */
-  send(message: OutgoingMessage, flushed?: () => void): void {
+  /** @param flushed called when the message has left for the network, or never will; `isRead`: the system may still be reading its memory */
+  send(message: OutgoingMessage, flushed?: Flushed): void {
     const encoding = this.#responseEncoding
     if (encoding === null) {
       this.#write(message, false, flushed)
@@ -187,14 +189,14 @@ export class GrpcCall {
     this.#listener?.cancelled()
   }
 
-  #write({ pieces, byteLength }: OutgoingMessage, isCompressed: boolean, flushed?: () => void): void {
+  #write({ pieces, byteLength }: OutgoingMessage, isCompressed: boolean, flushed?: Flushed): void {
     const stream = this.#stream
     if (this.isOver || stream.destroyed) {
-      flushed?.()
+      flushed?.(false)
       return
     }
     if (byteLength > MAX_MESSAGE_BYTES) {
-      flushed?.()
+      flushed?.(false)
       this.abort({ code: GRPC_STATUS.RESOURCE_EXHAUSTED, details: `Sent message larger than max (${byteLength} vs. ${MAX_MESSAGE_BYTES})` })
       return
     }
@@ -206,7 +208,8 @@ export class GrpcCall {
     if (pieces.length > 1) stream.cork()
     pieces.forEach((piece, index) => {
       if (index < pieces.length - 1 || flushed === undefined) stream.write(piece)
-      else stream.write(piece, () => { flushed() })
+      // Node tells no error of a write whose stream was destroyed meanwhile.
+      else stream.write(piece, (error) => { flushed(stream.destroyed || (error !== null && error !== undefined)) })
     })
     if (pieces.length > 1) stream.uncork()
     this.#onDataSent()
