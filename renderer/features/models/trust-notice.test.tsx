@@ -24,7 +24,7 @@ describe('the question whether a repository is trusted', () => {
     useTrust.setState(useTrust.getInitialState(), true)
     useConsole.setState({ ...initialConsoleState, connection: 'open', status: serverStatus({ repositoryTrust: { mode: 'ask', trusted: [] } }) }, true)
     command.mockReset()
-    command.mockImplementation((name: string) => (name === 'model.detail' ? new Promise(() => {}) : Promise.resolve(undefined)))
+    command.mockImplementation((...[name]: readonly unknown[]) => (name === 'model.detail' ? new Promise(() => {}) : Promise.resolve(undefined)))
   })
   afterEach(async () => { await page.unmount() })
 
