@@ -6,7 +6,7 @@ import type { LogHub } from '../logger.ts'
 import { BATCH_STRATEGY_PATH, type Backend } from './backend.ts'
 import { chooseImplementation } from './choose-implementation.ts'
 import { identityBackend } from './identity/identity-backend.ts'
-import { findLibrary, hasBatchingLibrary, installedBackends, isPythonBased, type ModelPlace } from './native/library-search.ts'
+import { findLibrary, findPythonBased, hasBatchingLibrary, installedBackends, type ModelPlace } from './native/library-search.ts'
 import { NativeBackends } from './native/native-backends.ts'
 import { createOnnxRuntimeBackend } from './onnxruntime/onnxruntime-backend.ts'
 import { createPythonBackend } from './python/python-backend.ts'
@@ -21,6 +21,8 @@ export type BackendRegistryOptions = Pick<ServerOptions, 'backendConfig' | 'back
 export class BackendRegistry {
   readonly native: NativeBackends
   readonly #backends: ReadonlyMap<string, Backend>
+  /** By the folder of their code. */
+  readonly #basedOnPython = new Map<string, Backend>()
   readonly #initialised = new Map<Backend, Promise<void>>()
   readonly #options: BackendRegistryOptions
   readonly #logs: LogHub
@@ -44,9 +46,11 @@ export class BackendRegistry {
   /** What models and libraries count themselves, in Prometheus' text format. */
   metricsText(): string { return [...this.#backends.values()].map((backend) => backend.metricsText?.() ?? '').join('') + this.native.metricsText() }
 
-  /** Settings of `--backend-config` for one backend: the global ones, overruled by its own. */
+  /** Settings of `--backend-config` for one backend: the global ones, those of `python` for one that is written in it, overruled by its own. */
   configOf(name: string): Readonly<Record<string, string>> {
-    return { ...this.#options.backendConfig[''], ...this.#options.backendConfig[name] }
+    const { backendConfig, backendDirectory } = this.#options
+    const isPythonBased = !this.#backends.has(name) && findPythonBased(name, backendDirectory) !== null
+    return { ...backendConfig[''], ...(isPythonBased ? backendConfig['python'] : {}), ...backendConfig[name] }
   }
 
   /**
@@ -58,7 +62,7 @@ export class BackendRegistry {
     if (config.ensemble_scheduling !== undefined) return null
     const { backendDirectory } = this.#options
     if (findLibrary(name, { ...place, runtime }, backendDirectory) === 'model') return 'library'
-    if (name === 'python' || isPythonBased(name, backendDirectory)) return 'python'
+    if (name === 'python' || findPythonBased(name, backendDirectory) !== null) return 'python'
     const isBatched = config.dynamic_batching !== undefined
     return isBatched && ((parameters[BATCH_STRATEGY_PATH]?.string_value ?? '') !== '' || hasBatchingLibrary(place)) ? 'library' : null
   }
@@ -73,7 +77,7 @@ export class BackendRegistry {
     const implementation = chooseImplementation({
       name, isBuiltIn: builtIn !== undefined, library: findLibrary(name, place, this.#options.backendDirectory), backendConfig: this.configOf(name),
     })
-    const backend = implementation === 'builtIn' && builtIn !== undefined ? builtIn : this.native.backend(name)
+    const backend = implementation === 'builtIn' && builtIn !== undefined ? builtIn : this.#pythonBased(name, place) ?? this.native.backend(name)
     let initialised = this.#initialised.get(backend)
     if (initialised === undefined) {
       const library = findLibrary(name, null, this.#options.backendDirectory) === null ? {} : { library: this.native.backend(name) }
@@ -82,6 +86,21 @@ export class BackendRegistry {
       initialised.catch(() => { this.#initialised.delete(backend) })
     }
     await initialised
+    return backend
+  }
+
+  /** A backend that is a `model.py` in a backend directory, where no library of the name is found; null: there is none. */
+  #pythonBased(name: string, place: ModelPlace | null): Backend | null {
+    const { backendDirectory } = this.#options
+    // A config of such a model may name Triton's library for it.
+    const runtime = place?.runtime === 'libtriton_python.so' ? '' : place?.runtime ?? ''
+    if (runtime !== '' || findLibrary(name, place === null ? null : { ...place, runtime }, backendDirectory) !== null) return null
+    const directory = findPythonBased(name, backendDirectory)
+    if (directory === null) return null
+    const known = this.#basedOnPython.get(directory)
+    if (known !== undefined) return known
+    const backend = this.#backends.get('python')?.basedOn?.(name, directory) ?? null
+    if (backend !== null) this.#basedOnPython.set(directory, backend)
     return backend
   }
 

@@ -186,6 +186,8 @@ export interface Backend {
   metricsText?(): string
   finalize?(): Promise<void>
   initializeModel(context: BackendModelContext): Promise<BackendModel>
+  /** The backend `name`, which is code of this one in a folder: of `python`, a backend that is a model.py. */
+  basedOn?(name: string, codeDirectory: string): Backend
 }
 
 export type { DataType }

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { ConsoleClient } from '../testing/console-client.ts'
 import { createFakeNpuSmi, npuSmiOutput } from '../testing/fake-npu-smi.ts'
 import { HttpClient } from '../testing/http-client.ts'
+import { PYTHON_CONFIG, pythonModel, testInterpreter } from '../testing/python-models.ts'
 import { startServerProcess } from '../testing/server-process.ts'
 import { identityConfig, TemporaryRepository } from '../testing/temporary-repository.ts'
 
@@ -50,10 +51,16 @@ describe('a server on a machine with cards', () => {
   })
 
   it('starts with what set_env.sh sets, as the same process', async () => {
-    await using repository = await TemporaryRepository.create(MODEL)
-    await using folder = await TemporaryRepository.create({ 'set_env.sh': 'export ASCEND_HOME_PATH=/opt/cann\nexport LD_LIBRARY_PATH=/opt/cann/lib64:$LD_LIBRARY_PATH\n' })
+    // A model in Python finds CANN's modules in it.
+    const code = pythonModel('def initialize(self, args):\n    import acl\n    print("acl of", acl.OF, "in", os.environ["ASCEND_HOME_PATH"])\ndef execute(self, requests):\n    return []')
+    await using repository = await TemporaryRepository.create({ ...MODEL, 'p/1/model.py': code, 'p/config.pbtxt': PYTHON_CONFIG })
+    await using folder = await TemporaryRepository.create({
+      'set_env.sh': 'export ASCEND_HOME_PATH=/opt/cann\nexport LD_LIBRARY_PATH=/opt/cann/lib64:$LD_LIBRARY_PATH\nexport PYTHONPATH="$(dirname "${BASH_SOURCE[0]}")/python/site-packages:$PYTHONPATH"\n',
+      'python/site-packages/acl.py': 'OF = "CANN"\n',
+    })
     const setEnv = join(folder.path, 'set_env.sh')
-    await using server = await disposable([`--model-repository=${repository.path}`, `--cann-set-env=${setEnv}`], {})
+    await using server = await disposable([`--model-repository=${repository.path}`, `--cann-set-env=${setEnv}`, `--backend-config=python,interpreter=${testInterpreter()}`], {})
+    await expect.poll(() => server.output(), { timeout: 60_000 }).toContain('acl of CANN in /opt/cann')
     const environment = readFileSync(`/proc/${server.processId}/environ`, 'utf8').split('\0')
     expect(environment).toContain('ASCEND_HOME_PATH=/opt/cann')
     expect(environment.find((entry) => entry.startsWith('LD_LIBRARY_PATH='))).toMatch(/^LD_LIBRARY_PATH=\/opt\/cann\/lib64:/)

@@ -1,5 +1,5 @@
 import { readdirSync, statSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { NATIVE_ADDON_PATH } from '../native-addon.ts'
 
 /** The backends that come with the server: a folder each, beside the addon. */
@@ -33,16 +33,17 @@ export function hasBatchingLibrary({ modelDirectory, versionDirectory }: Pick<Mo
   return isFile(join(versionDirectory, BATCHING_LIBRARY)) || isFile(join(modelDirectory, BATCHING_LIBRARY))
 }
 
-/** Is it a backend written in Python, which lies in the backend directories as `<name>/model.py`? */
-export function isPythonBased(backend: string, backendDirectory: string): boolean {
-  if (backend === '' || backend.includes('/')) return false
-  return [backendDirectory, DEFAULT_BACKEND_DIRECTORY].some((directory) => directory !== '' && isFile(join(directory, backend, 'model.py')))
+/** The folder of a backend written in Python, which lies in the backend directories as `<name>/model.py`; null: it is none. */
+export function findPythonBased(backend: string, backendDirectory: string): string | null {
+  if (backend === '' || backend.includes('/')) return null
+  const directory = [backendDirectory, DEFAULT_BACKEND_DIRECTORY].find((one) => one !== '' && isFile(join(one, backend, 'model.py')))
+  return directory === undefined ? null : resolve(directory, backend)
 }
 
-/** Names of the backends that have a library in the directories; those in a model's own folder are not among them. */
+/** Names of the backends that have a library or a model.py in the directories; those in a model's own folder are not among them. */
 export function installedBackends(backendDirectory: string): string[] {
   const directories = backendDirectory === '' ? [DEFAULT_BACKEND_DIRECTORY] : [backendDirectory, DEFAULT_BACKEND_DIRECTORY]
-  return [...new Set(directories.flatMap((directory) => namesIn(directory).filter((name) => isFile(join(directory, name, `libtriton_${name}.so`)))))]
+  return [...new Set(directories.flatMap((directory) => namesIn(directory).filter((name) => isFile(join(directory, name, `libtriton_${name}.so`)) || isFile(join(directory, name, 'model.py')))))]
 }
 
 function namesIn(directory: string): string[] {

@@ -5,11 +5,13 @@ import type { InferenceServer } from '../../inference-server.ts'
 import { modelConfigToJson, printModelConfigJson, readModelConfigJson } from '../../model-config/json-config.ts'
 import { ServerError } from '../../server-error.ts'
 import type { Backend, BackendInstanceContext, BackendModelContext } from '../backend.ts'
+import { CardAssignment } from './card-assignment.ts'
 import { EnvironmentCache } from './environments/environment-cache.ts'
+import { isExecutable } from './environments/environment-folder.ts'
 import { findPythonEnvironment, type PythonEnvironment } from './python-environment.ts'
 import { PythonInstance } from './python-instance.ts'
 import { PythonMetrics } from './python-metrics.ts'
-import { readPythonSettings, refuseWrongParameters } from './python-settings.ts'
+import { readPythonSettings, refuseWrongParameters, settingsWithoutEffect } from './python-settings.ts'
 import { notHealthy, StubConnection } from './stub-connection.ts'
 
 const KIND_NAMES = { KIND_CPU: 'CPU', KIND_GPU: 'GPU', KIND_MODEL: 'MODEL' } as const
@@ -25,60 +27,97 @@ export function createPythonBackend(): Backend {
     if (attached === null) throw new ServerError('UNAVAILABLE', 'the server is starting')
     return attached
   }
-  return {
-    name: 'python',
-    createsInstancesInParallel: true,
-    attach(given) { attached = given },
-    metricsText: () => metrics.text(),
-    async initializeModel(context) {
-      const settings = readPythonSettings(context.backendConfig)
-      refuseWrongParameters(context.config)
-      const filename = await requireModelFile(context)
-      const cache = new EnvironmentCache({ directory: settings.environmentCacheDirectory, byteSizeLimit: settings.environmentByteSizeLimit, log: context.log })
-      const environment = await findPythonEnvironment({ config: context.config, modelDirectory: context.modelDirectory, settings, cache })
-      try {
-        const place = { model_directory: context.modelDirectory, version_directory: context.versionDirectory, filename }
-        const completed = context.autoComplete ? await complete(context, { ...place, environment }) : context.config
-        const instances = new Set<PythonInstance>()
-        return {
-          config: completed,
-          answersLater: true,
-          asksReadiness: true,
-          // What its processes hold, so that one that leaks is seen. They end with their instances.
-          get memoryUsage() {
-            for (const instance of instances) if (instance.residentBytes === 0) instances.delete(instance)
-            const byteSize = [...instances].reduce((sum, { residentBytes }) => sum + residentBytes, 0)
-            return byteSize === 0 ? [] : [{ type: 'CPU', id: 0, byte_size: byteSize }]
-          },
-          async initializeInstance(instance) {
-            const created = await PythonInstance.create({
-              config: completed, settings, environment, server, metrics, log: context.log,
-              logFields: { model: context.modelName, version: String(context.modelVersion), instance: instance.name },
-              start: {
-                op: 'initialize', name: instance.name, ...place, config: {},
-                is_decoupled: completed.model_transaction_policy?.decoupled === true, args: argumentsOf(context, completed, instance),
-              },
-            })
-            instances.add(created)
-            return created
-          },
-          finalize: () => environment.release(),
+  const backend = (name: string, codeDirectory: string | null): Backend => {
+    const said = new Set<string>()
+    return {
+      name,
+      createsInstancesInParallel: true,
+      attach(given) { attached = given },
+      initialize: async ({ backendConfig, log }) => { for (const line of settingsWithoutEffect(backendConfig)) log.info(line) },
+      async initializeModel(context) {
+        const settings = readPythonSettings(context.backendConfig)
+        refuseWrongParameters(context.config)
+        const cards = CardAssignment.read(context.config, process.env)
+        const code = await findModelCode(context, codeDirectory)
+        await sayOnce(said, context)
+        const cache = new EnvironmentCache({ directory: settings.environmentCacheDirectory, byteSizeLimit: settings.environmentByteSizeLimit, log: context.log })
+        const environment = await findPythonEnvironment({ config: context.config, modelDirectory: context.modelDirectory, codeDirectory, settings, cache })
+        try {
+          const place = { version_directory: context.versionDirectory, ...code }
+          const completed = context.autoComplete ? await complete(context, { ...place, environment }) : context.config
+          // As Triton has it for models of such backends, and no others.
+          const config = codeDirectory === null ? completed : { ...completed, runtime: PYTHON_RUNTIME }
+          const instances = new Set<PythonInstance>()
+          return {
+            config,
+            answersLater: true,
+            asksReadiness: true,
+            // What its processes hold, so that one that leaks is seen. They end with their instances.
+            get memoryUsage() {
+              for (const instance of instances) if (instance.residentBytes === 0) instances.delete(instance)
+              const byteSize = [...instances].reduce((sum, { residentBytes }) => sum + residentBytes, 0)
+              return byteSize === 0 ? [] : [{ type: 'CPU', id: 0, byte_size: byteSize }]
+            },
+            async initializeInstance(instance) {
+              const created = await PythonInstance.create({
+                config, settings, environment, server, metrics, log: context.log,
+                logFields: { model: context.modelName, version: String(context.modelVersion), instance: instance.name },
+                start: {
+                  op: 'initialize', name: instance.name, ...place, config: {},
+                  is_decoupled: config.model_transaction_policy?.decoupled === true, args: argumentsOf(context, config, instance, cards),
+                },
+              })
+              instances.add(created)
+              return created
+            },
+            finalize: () => environment.release(),
+          }
+        } catch (error) {
+          await environment.release()
+          throw error
         }
-      } catch (error) {
-        await environment.release()
-        throw error
-      }
-    },
+      },
+    }
   }
+  return { ...backend('python', null), metricsText: () => metrics.text(), basedOn: backend }
 }
 
-/** What `initialize` of the model gets: Triton's names, and strings all of them. */
-function argumentsOf(context: BackendModelContext, config: ModelConfig, { name, kind, deviceId }: BackendInstanceContext): Record<string, string> {
+/** The library that Triton serves Python models with: what a config may name as `runtime`. */
+const PYTHON_RUNTIME = 'libtriton_python.so'
+
+/** A stub of the model's own: an executable that Triton starts in the place of its own, which is compiled for one Python. */
+const OWN_STUB = 'triton_python_backend_stub'
+
+/** What is in a model and has no effect here, once a model. */
+async function sayOnce(said: Set<string>, { modelName, modelDirectory, log }: BackendModelContext): Promise<void> {
+  const path = join(modelDirectory, OWN_STUB)
+  if (said.has(path) || !await isExecutable(path)) return
+  said.add(path)
+  log.info(`the model's own ${OWN_STUB} has no effect: no stub of this server is compiled for one Python. PYTHON_INTERPRETER or EXECUTION_ENV_PATH chooses the Python`, { model: modelName, path })
+}
+
+/** Where the model's class is: in its version folder, or in that of the backend which it is based on. */
+interface ModelCode {
+  /** The folder whose name is the package. */
+  readonly code_directory: string
+  readonly filename: string
+}
+
+/** @throws ServerError INVALID_ARG, NOT_FOUND */
+async function findModelCode(context: BackendModelContext, codeDirectory: string | null): Promise<ModelCode> {
+  return codeDirectory === null ? { code_directory: context.versionDirectory, filename: await requireModelFile(context) } : { code_directory: codeDirectory, filename: 'model.py' }
+}
+
+/**
+ * What `initialize` of the model gets: Triton's names, and strings all of them. An instance with a card is of the kind "GPU", Triton's word for what is not the processor: models
+ * compare with that, and take the device from the number beside it.
+ */
+function argumentsOf(context: BackendModelContext, config: ModelConfig, { name, kind, deviceId }: BackendInstanceContext, cards: CardAssignment | null): Record<string, string> {
   return {
     model_config: printModelConfigJson(config),
-    model_instance_kind: KIND_NAMES[kind],
+    model_instance_kind: cards === null ? KIND_NAMES[kind] : 'GPU',
     model_instance_name: name,
-    model_instance_device_id: String(deviceId),
+    model_instance_device_id: String(cards?.cardOf(name) ?? deviceId),
     model_repository: context.modelDirectory,
     model_version: String(context.modelVersion),
     model_name: context.modelName,
@@ -103,7 +142,7 @@ async function requireModelFile({ config, modelName, versionDirectory }: Backend
  * Asks `auto_complete_config` of the model, in a process that lives no longer.
  * @throws ServerError INTERNAL with Python's text
  */
-async function complete(context: BackendModelContext, place: { model_directory: string; version_directory: string; filename: string; environment: PythonEnvironment }): Promise<ModelConfig> {
+async function complete(context: BackendModelContext, place: ModelCode & { readonly version_directory: string; readonly environment: PythonEnvironment }): Promise<ModelConfig> {
   const { config, modelName, log } = context
   const { environment, ...directories } = place
   const { promise, resolve, reject } = Promise.withResolvers<Readonly<Record<string, unknown>> | null>()

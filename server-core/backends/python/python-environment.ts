@@ -26,6 +26,8 @@ export interface EnvironmentSearch {
   readonly config: ModelConfig
   /** Absolute. */
   readonly modelDirectory: string
+  /** Of the backend that the model is based on; null: it has a model.py of its own. */
+  readonly codeDirectory: string | null
   readonly settings: PythonSettings
   /** Where archives are unpacked. */
   readonly cache: EnvironmentCache
@@ -47,10 +49,11 @@ const CANN_DIRECTORY_VARIABLE = 'NPU_CONSOLE_CANN_LIBRARY_DIRECTORY'
  * `PYTHON_INTERPRETER` names as if it had been activated.
  * @throws ServerError INVALID_ARG, NOT_FOUND, INTERNAL for what is no environment; as `EnvironmentCache.acquire` for an archive
  */
-export async function findPythonEnvironment({ config, modelDirectory, settings, cache, base = process.env }: EnvironmentSearch): Promise<HeldPythonEnvironment> {
+export async function findPythonEnvironment({ config, modelDirectory, codeDirectory, settings, cache, base = process.env }: EnvironmentSearch): Promise<HeldPythonEnvironment> {
   const variables = pythonVariables(settings, base)
   const chosen = config.parameters[PYTHON_INTERPRETER_PARAMETER]?.string_value ?? ''
-  const written = config.parameters[ENVIRONMENT_PARAMETER]?.string_value ?? ''
+  const ownArchive = config.parameters[ENVIRONMENT_PARAMETER]?.string_value ?? ''
+  const written = ownArchive === '' && chosen === '' && codeDirectory !== null ? await backendArchive(codeDirectory) : ownArchive
   if (written === '') {
     const environment = chosen === '' ? await withInterpreter(settings.interpreter, '--backend-config=python,interpreter', variables)
       : await withInterpreter(inModelDirectory(chosen, modelDirectory), `parameter ${PYTHON_INTERPRETER_PARAMETER} of model '${config.name}'`, variables)
@@ -98,6 +101,12 @@ async function withInterpreter(chosen: string, where: string, variables: NodeJS.
 
 function inModelDirectory(path: string, modelDirectory: string): string {
   return path.startsWith(MODEL_DIRECTORY) ? join(modelDirectory, path.slice(MODEL_DIRECTORY.length)) : path
+}
+
+/** The environment that a backend written in Python brings for its models; '' : none. */
+async function backendArchive(codeDirectory: string): Promise<string> {
+  const path = join(codeDirectory, 'pb_exec_env_model.py.tar.gz')
+  return stat(path).then(() => path, () => '')
 }
 
 /** The folder that the path names, or that the archive there was unpacked to. */

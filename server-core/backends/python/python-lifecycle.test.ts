@@ -142,7 +142,7 @@ describe('a load', () => {
 
   it('fails with the text of what the import raised, and says which module is missing', async () => {
     expect((await failure('import no_such_module\n'))).toMatch(
-      /^load failed for model 'm': version 1 is at UNAVAILABLE state: Internal: ModuleNotFoundError: No module named 'no_such_module'\n\nAt:\n {2}<repository>\/m\/1\/model\.py\(1\): <module>\n\nThe model runs with .*python.* \(Python 3\.\d+\), which cannot import 'no_such_module'\. Install the module/)
+      /^load failed for model 'm': version 1 is at UNAVAILABLE state: Internal: ModuleNotFoundError: No module named 'no_such_module'\n\nAt:\n {2}<repository>\/m\/1\/model\.py\(1\): <module>\n\nThe model runs with .*python.* \(Python 3\.\d+, numpy \S+\), which cannot import 'no_such_module'\. Install it there \(.*python\S* -m pip install no-such-module\), or choose another interpreter with the parameter PYTHON_INTERPRETER/)
     expect((await failure('this is no python\n'))).toBe(failed('Internal: SyntaxError: invalid syntax (model.py, line 1)'))
     expect((await failure('x = 1\n'))).toBe(failed("Internal: AttributeError: module '1.model' has no attribute 'TritonPythonModel'"))
   })

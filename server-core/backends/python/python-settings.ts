@@ -68,3 +68,14 @@ export function refuseWrongParameters(config: ModelConfig): void {
   const force = config.parameters['FORCE_CPU_ONLY_INPUT_TENSORS']?.string_value ?? 'yes'
   if (force !== 'yes' && force !== 'no') throw new ServerError('INVALID_ARG', `Incorrect value for FORCE_CPU_ONLY_INPUT_TENSORS: ${force}'`)
 }
+
+/** Triton's settings that mean something in its own process only, and why they do not here. */
+const WITHOUT_EFFECT: Readonly<Record<string, string>> = {
+  'thread-pool-size': 'answers of models that are decoupled or ask other models are worked on as they come, without a pool of threads',
+  'shm-message-queue-size': 'messages go over a socket, which takes as many as there are',
+}
+
+/** What the log says once about settings that are taken and do nothing. */
+export function settingsWithoutEffect(backendConfig: Readonly<Record<string, string>>): readonly string[] {
+  return Object.entries(WITHOUT_EFFECT).flatMap(([key, why]) => (backendConfig[key] === undefined ? [] : [`--backend-config=python,${key} has no effect: ${why}`]))
+}

@@ -31,9 +31,10 @@ export interface StubStart {
   readonly op: 'initialize' | 'auto_complete'
   /** Of the instance; of the model where it is completed. */
   readonly name: string
-  readonly model_directory: string
   readonly version_directory: string
-  /** Of model.py in the version's directory. */
+  /** Where the class is: the version's directory, or the folder of the backend that the model is based on. Its name is the package. */
+  readonly code_directory: string
+  /** Of model.py there. */
   readonly filename: string
   /** Bytes of the stub's own region, and the steps in which it grows. */
   readonly memory_size: number

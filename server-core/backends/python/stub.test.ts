@@ -8,9 +8,9 @@ import { testInterpreter } from '../../testing/python-models.ts'
 const TESTS = join(import.meta.dirname, 'stub-tests')
 
 describe('the Python side', () => {
-  it('passes its own tests', () => {
-    const { status, stderr } = spawnSync(testInterpreter(), ['-B', '-W', 'error', join(TESTS, 'test_utils.py')], { encoding: 'utf8', env: { ...process.env, PYTHONPATH: STUB_DIRECTORY } })
-    expect(`${status}\n${stderr}`).toMatch(/^0\n[^]*Ran \d{2,} tests in [^]*\nOK\n$/)
+  it.each(['test_utils.py', 'test_import_hints.py'])('passes its own tests: %s', (file) => {
+    const { status, stderr } = spawnSync(testInterpreter(), ['-B', '-W', 'error', join(TESTS, file)], { encoding: 'utf8', env: { ...process.env, PYTHONPATH: STUB_DIRECTORY } })
+    expect(`${status}\n${stderr}`).toMatch(/^0\n[^]*Ran \d+ tests in [^]*\nOK\n$/)
   })
 
   it('has the syntax of Python 3.8, and imports nothing but the standard library and numpy', () => {
@@ -33,6 +33,6 @@ print(",".join(sorted(found - set(sys.stdlib_module_names))))
 
   it('says what an interpreter lacks', () => {
     const noNumpy = spawnSync(testInterpreter(), ['-I', '-S', join(STUB_DIRECTORY, 'triton_python_backend_stub.py')], { encoding: 'utf8' })
-    expect([noNumpy.status, noNumpy.stderr]).toEqual([1, expect.stringMatching(/ cannot import numpy: .*Install it for that interpreter .* or choose another interpreter with --backend-config=python,interpreter=PATH\.\n$/) as string])
+    expect([noNumpy.status, noNumpy.stderr]).toEqual([1, expect.stringMatching(/ cannot import numpy: .*Install it for that interpreter .* or choose another interpreter with the parameter PYTHON_INTERPRETER of the model or --backend-config=python,interpreter=PATH\.\n$/) as string])
   })
 })

@@ -15,10 +15,10 @@ def _require_python():
         try:
             import numpy  # noqa: F401
         except ImportError as error:
-            what = "%s (Python %d.%d) cannot import numpy: %s. Install it for that interpreter (Debian: apt-get install python3-numpy)" % (
-                sys.executable, sys.version_info[0], sys.version_info[1], error)
+            what = "%s (Python %d.%d) cannot import numpy: %s. Install it for that interpreter (%s -m pip install numpy; Debian's own: apt-get install python3-numpy)" % (
+                sys.executable, sys.version_info[0], sys.version_info[1], error, sys.executable)
     if what is not None:
-        sys.exit(what + ", or choose another interpreter with --backend-config=python,interpreter=PATH.")
+        sys.exit(what + ", or choose another interpreter with the parameter PYTHON_INTERPRETER of the model or --backend-config=python,interpreter=PATH.")
 
 
 if __name__ == "__main__":

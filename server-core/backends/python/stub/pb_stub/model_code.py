@@ -8,13 +8,13 @@ _OWN_DIRECTORY = os.path.dirname(os.path.abspath(__file__))
 _STUB = os.path.join(os.path.dirname(_OWN_DIRECTORY), "triton_python_backend_stub.py")
 
 
-def import_model(model_directory, version_directory, filename, backend_directory):
-    """The class TritonPythonModel of a model. As in Triton the version's directory is its package."""
+def import_model(code_directory, filename, backend_directory):
+    """The class TritonPythonModel of a model. As in Triton the directory that it lies in (the version's, or a backend's) is its package."""
     # At the end, as Triton has them: a model's own 'queue.py' must not take the place of the standard library's.
-    for directory in (version_directory, model_directory, backend_directory):
+    for directory in (code_directory, os.path.dirname(code_directory), backend_directory):
         if directory not in sys.path:
             sys.path.append(directory)
-    package = os.path.basename(version_directory)
+    package = os.path.basename(code_directory)
     stem = os.path.splitext(filename)[0]
     module = importlib.import_module("%s.%s" % (package, stem))
     try:
@@ -36,14 +36,6 @@ def describe_exception(error):
     if not places:
         return text
     return "%s\n\nAt:\n%s" % (text, "".join(reversed(places)))
-
-
-def import_hint(error):
-    """What to do about a module that is not there; '' for other errors."""
-    if not isinstance(error, ImportError) or error.name is None:
-        return ""
-    return "\nThe model runs with %s (Python %d.%d), which cannot import '%s'. Install the module for that interpreter, or choose another with the parameter PYTHON_INTERPRETER of the model." % (
-        sys.executable, sys.version_info[0], sys.version_info[1], error.name)
 
 
 def _is_ours(filename):

@@ -15,7 +15,8 @@ import numpy
 
 from .errors import TritonModelException
 from .inference import InferenceRequest, InferenceResponse, TRITONSERVER_REQUEST_RELEASE_RESCHEDULE
-from .model_code import describe_exception, import_hint, import_model
+from .import_hints import hint_for
+from .model_code import describe_exception, import_model
 from .model_config import ModelConfig
 from .session import open_session
 
@@ -41,7 +42,7 @@ def main():
         session.send({"op": "initialized", "has_is_ready": instance.has_is_ready})
     except BaseException as error:
         traceback.print_exc()
-        session.send({"op": "failed", "error": describe_exception(error) + import_hint(error)})
+        session.send({"op": "failed", "error": describe_exception(error) + hint_for(error)})
         _end(1)
     instance.serve()
     return 0
@@ -59,7 +60,7 @@ def _complete(start):
 
 
 def _import(start):
-    return import_model(start["model_directory"], start["version_directory"], start["filename"], _BACKEND_DIRECTORY)
+    return import_model(start["code_directory"], start["filename"], _BACKEND_DIRECTORY)
 
 
 class Instance:
@@ -68,7 +69,7 @@ class Instance:
     def __init__(self, session, start):
         self._session = session
         self._name = start["name"]
-        self._path = os.path.join(start["version_directory"], start["filename"])
+        self._path = os.path.join(start["code_directory"], start["filename"])
         self._is_decoupled = start["is_decoupled"]
         self._loop = None
         self._model = _import(start)()
