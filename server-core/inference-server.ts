@@ -154,8 +154,8 @@ export interface InferenceServer {
   replaceRepository(path: string): Promise<void>
   /** Whose code runs. */
   readonly repositoryTrust: RepositoryTrustReport
-  /** May code of this repository run? */
-  isTrusted(repositoryPath: string): Promise<boolean>
+  /** The real path that is to be trusted before code of this repository runs; null: it may. */
+  untrustedPath(repositoryPath: string): Promise<string | null>
   /** Trusts a repository by its real path and begins to load what waited for that. @throws ServerError INVALID_ARG, NOT_FOUND, UNAVAILABLE, UNSUPPORTED */
   trustRepository(path: string): Promise<void>
   /** Unloads the models that run code of it; they do not load any more. @throws ServerError NOT_FOUND, UNAVAILABLE, UNSUPPORTED */

@@ -271,7 +271,7 @@ export class TritonInferenceServer implements InferenceServer {
 
   get repositoryTrust(): RepositoryTrustReport { return this.#trust.report }
 
-  async isTrusted(repositoryPath: string): Promise<boolean> { return await this.#trust.untrustedPath(repositoryPath) === null }
+  untrustedPath(repositoryPath: string): Promise<string | null> { return this.#trust.untrustedPath(repositoryPath) }
 
   async trustRepository(path: string): Promise<void> {
     await this.#trust.trust(path)

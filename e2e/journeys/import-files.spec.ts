@@ -84,6 +84,12 @@ test.describe('with an empty repository open', () => {
     await drop(page, ...(host === 'desktop' ? [path('scorer/model.py')] : [path('scorer')]))
     const dialog = page.getByTestId('import-dialog')
     await expect(page.getByTestId('import-name')).toHaveValue('scorer')
+    if (host === 'desktop') {
+      // It is asked by running it, which the repository has to be trusted for.
+      await expect(dialog).toContainText('model.py was not asked for its tensors')
+      await expect(dialog).not.toContainText('TEXT')
+      await dialog.getByTestId('trust-repository').click()
+    }
     await expect(dialog).toContainText('TEXT')
     await expect(page.getByTestId('import-files')).toContainText('1/words.py')
     await page.getByTestId('import-create').click()

@@ -8,7 +8,7 @@
  * and only valid during the call.
  */
 import type { ModelConfig, ModelInstanceGroup } from '../contract/model-config.ts'
-import type { ModelInstanceReport } from '../contract/repository.ts'
+import type { ModelInstanceReport, PythonProcess } from '../contract/repository.ts'
 import type { MemoryUsage } from '../contract/statistics.ts'
 import type { DataType, ParameterValue, RequestTrace, Tensor } from '../contract/inference.ts'
 import type { InferenceServer } from '../inference-server.ts'
@@ -123,11 +123,18 @@ export interface BackendRequest {
   reschedule(): void
 }
 
+export interface BackendProcess {
+  readonly processId: number
+  readonly python: PythonProcess
+}
+
 export interface BackendModelInstance {
   /** Runs one batch; returns the times that statistics charge to every request of it that has none of its own. */
   execute(requests: readonly BackendRequest[]): Promise<CountedExecution>
   /** What the instance runs on; null: the backend does not say. May change when the instance was asked whether it is ready. */
   readonly report?: ModelInstanceReport | null
+  /** The process of its own in which it runs; null: that is over. Absent: it has none. */
+  readonly process?: BackendProcess | null
   /** False: it runs but does not react, so that it counts as not ready; it may come back. Absent: it reacts. */
   readonly isResponding?: boolean
   /** TRITONBACKEND_ModelInstanceReady: rejects when the instance cannot serve. Absent = ready. */

@@ -167,6 +167,8 @@ export interface ModelImportReview {
   readonly existingModel: { readonly name: string; readonly nextVersion: number } | null
   /** The files lie on the server's machine: a hard link may be asked for. */
   readonly isLocal: boolean
+  /** A model.py was not run for its tensors, since the repository is not trusted: its real path. A review after that knows more. null: nothing of that kind. */
+  readonly awaitsTrust: string | null
 }
 
 /** What to make of a reviewed import. */

@@ -57,6 +57,25 @@ export function devicesOf(report: ModelInstanceReport | null | undefined): reado
   return report.devices ?? (report.device === undefined ? [] : [report.device])
 }
 
+/** The process that an instance has of its own. */
+export interface InstanceProcess {
+  /** Null: it does not run. */
+  readonly processId: number | null
+  /** How often it ended by itself since the instance was made; the engine starts another each time. */
+  readonly deaths: number
+  readonly lastDeath: { /** Milliseconds since the epoch. */ readonly at: number; readonly reason: string } | null
+  readonly python: PythonProcess
+}
+
+/** As the interpreter tells. */
+export interface PythonProcess {
+  /** Absolute path of its program. */
+  readonly interpreter: string
+  /** `3.11.2` */
+  readonly version: string
+  readonly numpyVersion: string
+}
+
 export interface ModelInstanceSummary {
   /** `<group>_<index>` */
   readonly name: string
@@ -71,6 +90,8 @@ export interface ModelInstanceSummary {
   readonly restart: InstanceRestart | null
   /** What it runs on, or ran on before it died, as its backend says; absent: the backend does not say. */
   readonly report?: ModelInstanceReport
+  /** Absent: it runs in the engine's own process. */
+  readonly process?: InstanceProcess
 }
 
 export interface InstanceRestart {

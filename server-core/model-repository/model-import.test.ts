@@ -35,7 +35,7 @@ describe('reviewModelImport', () => {
       inputs: [{ name: 'x', datatype: 'FP32', shape: ['batch', 3, -1] }],
       outputs: [{ name: 'y', datatype: 'INT64', shape: ['batch'] }],
       signature: 'complete', signatureReason: null, isConfigGenerated: true, files: [{ path: '1/model.onnx', byteSize: ONNX_FILE.length }], leftOut: [], missingFiles: [],
-      existingModel: null, isLocal: true,
+      existingModel: null, isLocal: true, awaitsTrust: null,
       configText: `# Made from My Net.onnx
 backend: "onnxruntime"
 max_batch_size: 4

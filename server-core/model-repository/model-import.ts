@@ -87,6 +87,7 @@ export async function reviewModelImport(plan: ImportPlan, destination: ImportDes
     missingFiles: plan.missing,
     existingModel: await existingModel(plan, destination, baseName),
     isLocal: true,
+    awaitsTrust: null,
   }
 }
 

@@ -1,7 +1,7 @@
-import type { BackendInstanceContext, BackendModel, BackendModelInstance, CountedExecution } from '../backends/backend.ts'
+import type { BackendInstanceContext, BackendModel, BackendModelInstance, BackendProcess, CountedExecution } from '../backends/backend.ts'
 import type { Clock } from '../clock.ts'
 import { isFaultOfCard } from '../contract/npu-fault.ts'
-import type { InstanceRestart, ModelInstanceReport, ModelInstanceState } from '../contract/repository.ts'
+import type { InstanceProcess, InstanceRestart, ModelInstanceReport, ModelInstanceState } from '../contract/repository.ts'
 import type { Logger } from '../logger.ts'
 import type { ModelStatistics } from '../metrics/model-statistics.ts'
 import type { InflightRequest } from '../scheduling/inflight-request.ts'
@@ -52,6 +52,10 @@ export class ModelInstance implements PayloadRunner {
   #backend: BackendModelInstance | null = null
   /** The last of its backend's instances that ran. */
   #lastReport: ModelInstanceReport | null = null
+  /** The last that its backend told of; null: it has none of its own. */
+  #lastProcess: BackendProcess | null = null
+  #deaths = 0
+  #lastDeath: InstanceProcess['lastDeath'] = null
   #state: ModelInstanceState = 'STARTING'
   /** Attempts in a row, by whose fault they are: those of the card do not count against the model. */
   #restarts = 0
@@ -96,6 +100,11 @@ export class ModelInstance implements PayloadRunner {
       log.verbose(1, 'model instance is not ready', { model, version, instance: this.name, error: error instanceof Error ? error.message : String(error) })
       return false
     }
+  }
+  /** The process of its own; undefined: it has none. */
+  get process(): InstanceProcess | undefined {
+    const last = this.#lastProcess
+    return last === null ? undefined : { processId: this.#backend?.process?.processId ?? null, deaths: this.#deaths, lastDeath: this.#lastDeath, python: last.python }
   }
   get signature(): string { return this.#options.signature }
   /** What it runs on, or ran on before it died, as the backend says; null: the backend does not say. */
@@ -149,6 +158,7 @@ export class ModelInstance implements PayloadRunner {
       return
     }
     this.#backend = instance
+    this.#lastProcess = instance.process ?? null
     const life: { death: Error | null } = { death: null }
     instance.onDeath?.((error) => {
       life.death ??= error
@@ -257,6 +267,8 @@ export class ModelInstance implements PayloadRunner {
     if (this.#backend !== instance) return
     const { clock, log, model, version, pool } = this.#options
     this.#lastReport = instance.report ?? this.#lastReport
+    this.#deaths++
+    this.#lastDeath = { at: clock.wallMilliseconds(), reason: error.message }
     this.#backend = null
     log.error('model instance died', { model, version, instance: this.name, error: error.message })
     this.#abandonExecution?.(error)

@@ -144,10 +144,10 @@ export class Model {
     return `${troubled.length} of ${this.#instances.length} instances ${what}: ${first.trouble}`
   }
   get instanceSummaries(): readonly ModelInstanceSummary[] {
-    return this.#instances.map(({ name, kind, isPassive, state, trouble, restart, report: told }) => {
+    return this.#instances.map(({ name, kind, isPassive, state, trouble, restart, report: told, process }) => {
       // What the loader knows, that it was to run elsewhere for instance, a backend that says something of an instance does not know.
       const report = told === null ? this.#options.report : { ...this.#options.report, ...told }
-      return { name, kind, isPassive, state, reason: trouble, restart, ...(report === undefined ? {} : { report }) }
+      return { name, kind, isPassive, state, reason: trouble, restart, ...(report === undefined ? {} : { report }), ...(process === undefined ? {} : { process }) }
     })
   }
   get placement(): ModelPlacement { return placementOf(this.instanceSummaries.map(({ report }) => report ?? null)) }

@@ -100,7 +100,7 @@ export class InMemoryInferenceServer implements InferenceServer {
   modelDirectory(name: string): string { throw new ServerError('NOT_FOUND', `no directory for '${name}'`) }
   rescan(): Promise<void> { return Promise.resolve() }
   replaceRepository(): Promise<void> { return Promise.resolve() }
-  isTrusted(): Promise<boolean> { return Promise.resolve(true) }
+  untrustedPath(): Promise<null> { return Promise.resolve(null) }
   trustRepository(): Promise<void> { return Promise.resolve() }
   revokeTrust(): Promise<void> { return Promise.resolve() }
   sampleHistory(): readonly never[] { return [] }

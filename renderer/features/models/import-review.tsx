@@ -13,6 +13,7 @@ import { ImportProgress } from './import-progress.tsx'
 import { chooseBackend, chooseMissingFiles, closeImport, createModel } from './import-store.ts'
 import type { ImportReviewState } from './import-store.ts'
 import { modelNameProblem } from './model-name.ts'
+import { TrustButton } from './trust-notice.tsx'
 
 export function ImportReview({ state }: { readonly state: ImportReviewState }) {
   const { t } = useTranslation('import')
@@ -124,7 +125,15 @@ function Notices({ review, isHere, isVersion }: { readonly review: ModelImportRe
           <div className="npu-row"><Button size="small" onClick={chooseMissingFiles} data-testid="import-add-files">{t('addFiles')}</Button><span className="npu-secondary">{t('missingNext')}</span></div>
         </Notice>
       )}
-      {review.signature !== 'complete' && !isVersion && (
+      {review.awaitsTrust !== null && !isVersion && (
+        <Notice>
+          <p className="npu-notice-sentence">{t('trust')}</p>
+          <p className="npu-mono npu-break">{review.awaitsTrust}</p>
+          <p className="npu-secondary">{t('trustNext')}</p>
+          <div className="npu-row"><TrustButton path={review.awaitsTrust} onTrusted={() => { void chooseBackend(review.backend) }} /></div>
+        </Notice>
+      )}
+      {review.signature !== 'complete' && !isVersion && review.awaitsTrust === null && (
         <Notice>
           <p className="npu-notice-sentence">{t(`unknown.${review.kind === 'om' ? 'om' : review.signature}`)}</p>
           <p className="npu-secondary">{t(`unknownNext.${review.kind === 'om' ? 'om' : 'python'}`)}</p>

@@ -46,10 +46,10 @@ function TrustNotice({ repository, onPutOff }: { readonly repository: UntrustedR
 
 const SHOWN_NAMES = 5
 
-/** Also the fix in the error card of a load that was refused. */
-export function TrustButton({ path }: { readonly path: string }) {
+/** Also the fix in the error card of a load that was refused, and in the review of an import. @param onTrusted what comes next, where the server does not push it */
+export function TrustButton({ path, onTrusted }: { readonly path: string; readonly onTrusted?: () => void }) {
   const { t } = useTranslation('models')
   const isOpen = useConsole((state) => state.connection === 'open')
   const busy = useTrust((state) => state.busy)
-  return <Button appearance="primary" icon={<CheckIcon />} disabledFocusable={!isOpen || busy !== null} onClick={() => { if (isOpen) void changeTrust('trust', path) }} data-testid="trust-repository">{t('trust.button')}</Button>
+  return <Button appearance="primary" icon={<CheckIcon />} disabledFocusable={!isOpen || busy !== null} onClick={() => { if (isOpen) void changeTrust('trust', path).then((isChanged) => { if (isChanged) onTrusted?.() }) }} data-testid="trust-repository">{t('trust.button')}</Button>
 }

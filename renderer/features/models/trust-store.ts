@@ -36,15 +36,18 @@ export function putOffTrust(path: string): void {
   useTrust.setState(({ putOff }) => ({ putOff: new Set([...putOff, path]) }))
 }
 
-/** The server pushes what becomes of the models; only what goes wrong is kept here. */
-export async function changeTrust(action: 'trust' | 'revoke', path: string): Promise<void> {
-  if (useTrust.getState().busy !== null) return
+/** The server pushes what becomes of the models; only what goes wrong is kept here. @returns whether it was done */
+export async function changeTrust(action: 'trust' | 'revoke', path: string): Promise<boolean> {
+  if (useTrust.getState().busy !== null) return false
   useTrust.setState({ busy: path, failure: null })
   try {
     await command(action === 'trust' ? 'repository.trust' : 'repository.revokeTrust', { path })
+    return true
   } catch (error) {
     announce(errorText(error), 'assertive')
     useTrust.setState({ failure: { action, path, error } })
+    return false
+  } finally {
+    useTrust.setState({ busy: null })
   }
-  useTrust.setState({ busy: null })
 }

@@ -4,7 +4,7 @@ import type { Tensor } from '../../contract/inference.ts'
 import type { InferenceServer } from '../../inference-server.ts'
 import type { Logger } from '../../logger.ts'
 import { ServerError, toServerError } from '../../server-error.ts'
-import type { BackendModelInstance, BackendRequest, ExecutionTimes } from '../backend.ts'
+import type { BackendModelInstance, BackendProcess, BackendRequest, ExecutionTimes } from '../backend.ts'
 import { clientShapeOf } from '../client-shape.ts'
 import { residentBytesOf } from './process-memory.ts'
 import type { PythonEnvironment } from './python-environment.ts'
@@ -127,6 +127,10 @@ export class PythonInstance implements BackendModelInstance {
   get residentBytes(): number { return this.processId === 0 ? 0 : residentBytesOf(this.processId) }
   /** Inputs of requests, and answers to those of the model, that lie in shared memory: for tests. */
   get usedBlocks(): number { return this.#connection?.usedBlocks ?? 0 }
+  get process(): BackendProcess | null {
+    const python = this.#connection?.python ?? null
+    return this.#death !== null || python === null ? null : { processId: this.processId, python }
+  }
   get isResponding(): boolean { return this.#health.isResponding }
 
   async #start(): Promise<void> {

@@ -38,6 +38,11 @@ describe('the process of a Python model instance', () => {
     expect([test.server.isModelReady('m', ''), reasonOf(test, 'm')]).toEqual([true, ''])
     process.kill(second, 'SIGKILL')
     await expect.poll(() => reasonOf(test, 'm'), { timeout: 10_000 }).toContain('It was killed by SIGKILL.')
+    const processOf = () => test.server.modelSummaries()[0]?.versions[0]?.instances[0]?.process
+    const python = { interpreter: expect.stringMatching(/^\/.*python/) as string, version: expect.stringMatching(/^3\.\d+\.\d+$/) as string, numpyVersion: expect.stringMatching(/^\d+\.\d+/) as string }
+    expect(processOf()).toEqual({ processId: null, deaths: 2, lastDeath: { at: expect.any(Number) as number, reason: expect.stringContaining('It was killed by SIGKILL.') as string }, python })
+    const [third = 0] = await ask(test, 'm', 0)
+    expect(processOf()).toMatchObject({ processId: third, deaths: 2, python })
     await test.server.unloadModel('m')
     await expect.poll(() => reasonOf(test, 'm'), { timeout: 20_000 }).toBe('unloaded')
     expect(sharedFiles()).toEqual([])

@@ -1,5 +1,6 @@
 import { closeSync } from 'node:fs'
 import type { Tensor } from '../../contract/inference.ts'
+import type { PythonProcess } from '../../contract/repository.ts'
 import type { Logger } from '../../logger.ts'
 import { ServerError } from '../../server-error.ts'
 import type { PythonEnvironment } from './python-environment.ts'
@@ -28,6 +29,7 @@ export class StubConnection implements CallMemory {
   readonly #stubMemory: number
   #process: StubProcess | null = null
   #isClosed = false
+  #python: PythonProcess | null = null
 
   /** Takes the memory that the stub has at its start. @throws ServerError UNAVAILABLE where there is too little */
   constructor(options: StubConnectionOptions) {
@@ -43,6 +45,8 @@ export class StubConnection implements CallMemory {
   }
 
   get processId(): number { return this.#process?.processId ?? 0 }
+  /** Null before it started. */
+  get python(): PythonProcess | null { return this.#python }
   /** Blocks that are in use on this side: for tests. */
   get usedBlocks(): number { return this.#serverRegion.usedBlocks }
 
@@ -69,6 +73,7 @@ export class StubConnection implements CallMemory {
         for (const offset of message.free ?? []) this.#serverRegion.release(offset)
         if (message.op === 'started') {
           hasStarted = true
+          this.#python = { interpreter: message.executable, version: message.python, numpyVersion: message.numpy }
           log.verbose(1, 'a Python model instance starts', { ...logFields, python: message.python, numpy: message.numpy, processId: stub.processId })
           resolve()
         } else if (message.op === 'log') {

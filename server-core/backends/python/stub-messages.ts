@@ -105,7 +105,7 @@ export type ServerCall =
   | { readonly op: 'metric_do'; readonly call: number; readonly metric: number; readonly do: 'increment' | 'set' | 'observe' | 'value'; readonly value?: string }
 
 export type FromStub = (
-  | { readonly op: 'started'; readonly python: string; readonly numpy: string }
+  | { readonly op: 'started'; readonly python: string; readonly numpy: string; readonly executable: string }
   | { readonly op: 'initialized'; readonly has_is_ready: boolean }
   | { readonly op: 'completed'; readonly config: Readonly<Record<string, unknown>> | null }
   | { readonly op: 'failed'; readonly error: string }

@@ -169,7 +169,7 @@ export function consoleCommandHandlers(context: ConsoleCommandContext): ConsoleC
       const model = stringOrNullField(objectArgument(args, 'arguments'), 'model')
       const settings = readPythonSettings(context.pythonBackendConfig ?? {})
       const untrusted = new Set<string>()
-      for (const path of server.repositoryPaths) if (!await server.isTrusted(path)) untrusted.add(path)
+      for (const path of server.repositoryPaths) if (await server.untrustedPath(path) !== null) untrusted.add(path)
       // What lies beside a repository that somebody unpacked came with it.
       const repositories = server.repositoryPaths.flatMap((path) => (untrusted.has(path) ? [path] : [path, dirname(path)]))
       return findPythonInterpreters({

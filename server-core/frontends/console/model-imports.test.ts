@@ -158,8 +158,8 @@ test('a model.py is not run for its config before the repository that it comes i
   const { imports, window } = opened
   const path = folder.write({ 'scorer/model.py': `open("ran", "a").close()\n${PYTHON_FILE}` })
   const { importId } = await imports.open(window, { kind: 'local', paths: [path] }, null)
-  expect(await imports.review(importId, null)).toMatchObject({ signature: 'unknown', signatureReason: expect.stringContaining('is not trusted') as string })
+  expect(await imports.review(importId, null)).toMatchObject({ signature: 'unknown', signatureReason: expect.stringContaining('is not trusted') as string, awaitsTrust: realpathSync(folder.repository) })
   expect(existsSync(join(folder.root, 'scorer', 'ran'))).toBe(false)
   await opened.server.server.trustRepository(realpathSync(folder.repository))
-  expect(await imports.review(importId, null)).toMatchObject({ signature: 'complete' })
+  expect(await imports.review(importId, null)).toMatchObject({ signature: 'complete', awaitsTrust: null })
 })

@@ -142,8 +142,10 @@ export class ModelImports {
     return this.#next(one, async () => {
       const { server, backends, readOm = omReader() } = this.#context
       const repositoryPath = server.repositoryPaths[0] ?? null
+      const awaitsTrust = repositoryPath === null ? null : await server.untrustedPath(repositoryPath)
       const destination = { repositoryPath, runsCode: await this.#runsCode(repositoryPath), existingNames: server.modelSummaries().map((model) => model.name), backends, readOm }
-      return { ...await reviewModelImport(await plan(one), destination, backend), isLocal: one.folder === null }
+      const review = await reviewModelImport(await plan(one), destination, backend)
+      return { ...review, isLocal: one.folder === null, awaitsTrust: review.kind === 'python' && review.isConfigGenerated ? awaitsTrust : null }
     })
   }
 
@@ -175,7 +177,7 @@ export class ModelImports {
   /** A file that is dropped into a repository is trusted as much as that; without one there is nothing to trust yet. */
   async #runsCode(repositoryPath: string | null): Promise<boolean> {
     const { server } = this.#context
-    return repositoryPath === null ? server.repositoryTrust.mode === 'all' : server.isTrusted(repositoryPath)
+    return repositoryPath === null ? server.repositoryTrust.mode === 'all' : await server.untrustedPath(repositoryPath) === null
   }
 
   /** Cancels and removes. */

@@ -33,7 +33,7 @@ def main():
         return 1
     session.open(start["name"], start["version_directory"], start["memory_size"], start["memory_growth"])
     session.start_reading()
-    session.send({"op": "started", "python": "%d.%d.%d" % sys.version_info[:3], "numpy": numpy.__version__})
+    session.send({"op": "started", "python": "%d.%d.%d" % sys.version_info[:3], "numpy": numpy.__version__, "executable": sys.executable})
     try:
         if start["op"] == "auto_complete":
             session.send({"op": "completed", "config": _complete(start)})
