@@ -76,6 +76,8 @@ export class ConnectionWatch {
     state.responses.add(response)
     response.once('close', () => {
       state.responses.delete(response)
+      // Its body would be held as long as the connection idles.
+      if (state.request === request && request.complete) state.request = undefined
       if (this.#isDraining && state.responses.size === 0) socket.destroySoon()
     })
   }
