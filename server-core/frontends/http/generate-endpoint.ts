@@ -9,8 +9,9 @@ import { forwardHeaders } from '../header-forwarding.ts'
 import { generateResponse } from './generate-response.ts'
 import { readGenerateBody } from './generate-request.ts'
 import { errorBody, type HttpExchange } from './http-exchange.ts'
+import { announcedLength } from './infer-body.ts'
 import { type InferEnvironment, jsonTooLarge } from './infer-endpoint.ts'
-import { JsonDocument } from './json-document.ts'
+import { readDocument, STREAMED_LENGTH, StreamedJson } from './streamed-json.ts'
 import { traceExchange } from './trace-endpoint.ts'
 
 const NOT_ONE = 'generate expects model to produce exactly 1 response, use generate stream for model that generates various number of responses'
@@ -36,10 +37,17 @@ export async function handleGenerate(exchange: HttpExchange, modelVersion: strin
     throw new ServerError('INVALID_ARG', "Unsupported content-encoding, only 'identity' is supported.")
   }
   const trace = traceExchange(exchange, environment.services.tracer)
-  const { body, byteLength } = await environment.collect(exchange, maxInputSize)
+  const announced = announcedLength(exchange)
+  const streamed = announced !== undefined && announced < STREAMED_LENGTH ? undefined
+    : new StreamedJson({ limit: maxInputSize, announced: announced ?? 0, inputs: new Map(metadata.inputs.map(({ name, datatype }) => [name, datatype])) })
+  const { body, byteLength } = await environment.collect(exchange, maxInputSize, streamed === undefined ? undefined : (piece) => {
+    streamed.push(piece)
+    return undefined
+  })
+  streamed?.finish()
   trace?.timestamp('HTTP_RECV_END', steadyNanoseconds())
   if (byteLength > maxInputSize) throw jsonTooLarge(byteLength, maxInputSize)
-  const request = readGenerateBody({ document: new JsonDocument(body), metadata, modelVersion, maxInputSize })
+  const request = readGenerateBody({ document: readDocument(streamed?.document ?? body, streamed), streamed, metadata, modelVersion, maxInputSize })
   if (environment.headerForwardPattern !== null) forwardHeaders(environment.headerForwardPattern, exchange.rawHeaders(), request.parameters)
   const { response } = exchange
   if (response.destroyed) return

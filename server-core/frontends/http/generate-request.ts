@@ -6,12 +6,15 @@ import { DATA_TYPES, type InferenceRequest, type ModelMetadata, type ParameterVa
 import { customParameter } from './infer-parameters.ts'
 import type { JsonDocument } from './json-document.ts'
 import { internal, invalid, within } from './parse-errors.ts'
-import { bytesFromElements, numbersFromElements } from './tensor-from-json.ts'
+import type { StreamedData, StreamedJson } from './streamed-json.ts'
+import { bytesFromElements, bytesFromStream, numbersFromElements, numbersFromStream } from './tensor-from-json.ts'
 
 const NESTED = 'parameters'
 
 export interface GenerateBody {
   readonly document: JsonDocument
+  /** `document` is what was kept of text that was read as it came. */
+  readonly streamed?: StreamedJson | undefined
   readonly metadata: ModelMetadata
   /** As the path names it; '' where it names none. */
   readonly modelVersion: string
@@ -20,11 +23,11 @@ export interface GenerateBody {
 }
 
 /** @throws ServerError with the protocol's texts */
-export function readGenerateBody({ document, metadata, modelVersion, maxInputSize }: GenerateBody): InferenceRequest {
+export function readGenerateBody({ document, streamed, metadata, modelVersion, maxInputSize }: GenerateBody): InferenceRequest {
   if (document.kind(document.root) !== 'object') throw internal('attempt to get members for non-object')
   const idAt = document.find(document.root, 'id')
   const id = idAt < 0 ? '' : within("Unable to parse 'id': ", () => document.asString(idAt))
-  const reader = new GenerateReader(document, metadata, maxInputSize)
+  const reader = new GenerateReader(document, streamed, metadata, maxInputSize)
   reader.readMembers(document.root)
   return { modelName: metadata.name, modelVersion, id, inputs: reader.inputs, requestedOutputs: [], parameters: reader.parameters }
 }
@@ -34,13 +37,15 @@ class GenerateReader {
   /** Without a prototype, so that no key of the request can reach one. */
   readonly parameters = Object.create(null) as Record<string, ParameterValue>
   readonly #document: JsonDocument
+  readonly #streamed: StreamedJson | undefined
   readonly #metadata: ReadonlyMap<string, TensorMetadata>
   readonly #maxInputSize: number
   readonly #names = new Set<string>()
   #byteSize = 0
 
-  constructor(document: JsonDocument, metadata: ModelMetadata, maxInputSize: number) {
+  constructor(document: JsonDocument, streamed: StreamedJson | undefined, metadata: ModelMetadata, maxInputSize: number) {
     this.#document = document
+    this.#streamed = streamed
     this.#metadata = new Map(metadata.inputs.map((input) => [input.name, input]))
     this.#maxInputSize = maxInputSize
   }
@@ -70,7 +75,8 @@ class GenerateReader {
     if (this.#names.has(name)) throw invalid(`[request id: <id_unknown>] input '${name}' already exists in request`)
     this.#names.add(name)
     const document = this.#document
-    const count = this.#elementCount(input, at)
+    const streamed = this.#streamed?.data.get(at)
+    const count = this.#elementCount(input, at, streamed)
     if (count === 0) {
       this.inputs.push({ name, datatype, shape: [], data: new Uint8Array(0) })
       return
@@ -83,14 +89,18 @@ class GenerateReader {
       `request size of ${this.#byteSize + byteSize} bytes with input '${name}' of size ${byteSize} bytes exceeds the maximum allowed input size of ${this.#maxInputSize}. Use --http-max-input-size to increase the limit.`)
     const remaining = this.#maxInputSize - this.#byteSize
     if (count * DATA_TYPES[datatype].byteSize > remaining) throw tooLarge(count * DATA_TYPES[datatype].byteSize)
-    const data = datatype === 'BYTES' ? bytesFromElements(document, at, remaining, tooLarge) : numbersFromElements(document, at, datatype, count)
+    const data = streamed === undefined
+      ? datatype === 'BYTES' ? bytesFromElements(document, at, remaining, tooLarge) : numbersFromElements(document, at, datatype, count)
+      : datatype === 'BYTES' ? bytesFromStream(document, at, remaining, tooLarge, streamed) : numbersFromStream(document, at, datatype, count, streamed)
     this.#byteSize += data.byteLength
     this.inputs.push({ name, datatype, shape, data })
   }
 
   /** One for a scalar. */
-  #elementCount(input: TensorMetadata, at: number): number {
+  #elementCount(input: TensorMetadata, at: number, streamed: StreamedData | undefined): number {
     const document = this.#document
+    if (streamed?.elements.isNested === true) throw badShape(input.name)
+    if (streamed?.isPartial === false) return streamed.elements.count
     if (document.kind(at) !== 'array') {
       if (document.kind(at) === 'object') throw badShape(input.name)
       return 1
@@ -101,7 +111,7 @@ class GenerateReader {
       if (kind === 'array' || kind === 'object') throw badShape(input.name)
       count++
     }
-    return count
+    return streamed === undefined ? count : streamed.elements.count + count - streamed.placeholders
   }
 }
 

@@ -113,7 +113,7 @@ class HttpFrontend {
     exchange.replyError(toServerError(error))
   }
 
-  async #collect(exchange: HttpExchange, limit: number, take?: (piece: Buffer) => void): Promise<CollectedBody> {
+  async #collect(exchange: HttpExchange, limit: number, take?: (piece: Buffer) => Promise<void> | undefined): Promise<CollectedBody> {
     const announced = Number(exchange.header('content-length') ?? 0)
     if (announced > MAX_BODY_LENGTH) throw new BodyTooLongError(announced)
     const collector = new BodyCollector(limit, announced, this.#pool, take)

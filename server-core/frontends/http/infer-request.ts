@@ -7,11 +7,10 @@ import type { InferenceServer } from '../../inference-server.ts'
 import type { ServerError } from '../../server-error.ts'
 import { readSharedMemory, type SharedMemoryRange, type SharedMemoryUse } from '../../shared-memory/shared-memory-regions.ts'
 import { type Draft, readParameters } from './infer-parameters.ts'
-import { JsonDocument } from './json-document.ts'
-import { JsonSyntaxError } from './json-syntax.ts'
+import type { JsonDocument } from './json-document.ts'
 import { internal, invalid, within } from './parse-errors.ts'
-import type { StreamedJson } from './streamed-json.ts'
-import { bytesFromJson, numbersFromJson, numbersFromStream } from './tensor-from-json.ts'
+import { readDocument, type StreamedJson } from './streamed-json.ts'
+import { bytesFromJson, bytesFromStream, numbersFromJson, numbersFromStream } from './tensor-from-json.ts'
 
 /** How one output is to be sent back. */
 export interface OutputForm {
@@ -45,11 +44,11 @@ export interface InferBody {
   readonly server: InferenceServer
   readonly modelName: string
   readonly modelVersion: string
-  /** Decompressed. */
-  readonly body: Buffer
-  /** Bytes of the JSON part. */
-  readonly headerLength: number
-  /** `body` is what was kept of a body that was read as it came. */
+  /** The JSON part, decompressed. */
+  readonly json: Buffer
+  /** The binary tensors; the body of a raw request. */
+  readonly binary: Buffer
+  /** `json` is what was kept of text that was read as it came. */
   readonly streamed?: StreamedJson | undefined
   readonly maxInputSize: number
   /** What this request uses of the registered regions. */
@@ -58,18 +57,15 @@ export interface InferBody {
 
 /** @throws ServerError with the protocol's texts: INTERNAL for JSON errors, INVALID_ARG for the rest. */
 export function readInferBody(input: InferBody): InferCall {
-  const { body, headerLength, maxInputSize, modelName } = input
-  if (headerLength > maxInputSize) {
-    throw invalid(`request JSON size of ${headerLength} bytes exceeds the maximum allowed input size of ${maxInputSize} bytes. Use --http-max-input-size to increase the limit.`)
-  }
-  const document = parsedDocument(headerLength === body.length ? body : body.subarray(0, headerLength), input.streamed)
+  const { json, binary, modelName } = input
+  const document = readDocument(json, input.streamed)
   const [idAt = -1, parametersAt = -1, inputsAt = -1, outputsAt = -1] = document.findAll(document.root, ROOT_MEMBERS)
   const id = idAt < 0 ? '' : within("Unable to parse 'id': ", () => document.asString(idAt))
   const draft: Draft = { isBinaryOutput: false, parameters: Object.create(null) as Record<string, ParameterValue> }
   if (parametersAt >= 0) readParameters(document, parametersAt, draft)
   const reader = new InputReader(document, input, id)
   const inputs = reader.readAll(arrayMember(document, inputsAt, 'inputs'))
-  if (reader.binaryOffset !== body.length) throw invalid(`unexpected additional input data for model '${modelName}'`)
+  if (reader.binaryOffset !== binary.length) throw invalid(`unexpected additional input data for model '${modelName}'`)
   const outputForms = readOutputs(document, outputsAt, input.sharedMemory)
   const { isBinaryOutput, parameters, ...fields } = draft
   return {
@@ -82,26 +78,17 @@ export function readInferBody(input: InferBody): InferCall {
   }
 }
 
-function parsedDocument(bytes: Buffer, streamed: StreamedJson | undefined): JsonDocument {
-  try {
-    return new JsonDocument(bytes)
-  } catch (error) {
-    throw streamed !== undefined && error instanceof JsonSyntaxError ? streamed.relocate(error) : error
-  }
-}
-
 /** Reads the elements of `inputs` in order and hands out the binary section from its start. */
 class InputReader {
   readonly #document: JsonDocument
   readonly #input: InferBody
   readonly #id: string
-  binaryOffset: number
+  binaryOffset = 0
 
   constructor(document: JsonDocument, input: InferBody, id: string) {
     this.#document = document
     this.#input = input
     this.#id = id
-    this.binaryOffset = input.headerLength
   }
 
   readAll(arrayAt: number): Tensor[] {
@@ -134,10 +121,10 @@ class InputReader {
   }
 
   #takeBinary(name: string, byteSize: number): Buffer {
-    const { body, modelName } = this.#input
+    const { binary, modelName } = this.#input
     const end = this.binaryOffset + byteSize
-    if (end > body.length) throw invalid(`unexpected size for input '${name}', expecting ${end - body.length} additional bytes for model '${modelName}'`)
-    const data = body.subarray(this.binaryOffset, end)
+    if (end > binary.length) throw invalid(`unexpected size for input '${name}', expecting ${end - binary.length} additional bytes for model '${modelName}'`)
+    const data = binary.subarray(this.binaryOffset, end)
     this.binaryOffset = end
     return data
   }
@@ -152,14 +139,17 @@ class InputReader {
     const count = elementCount(name, dims)
     if (datatype === undefined) throw invalid(`invalid datatype for input ${name}`)
     if (count === 0n) return new Uint8Array(0)
-    if (datatype === 'BYTES') return bytesFromJson(document, dataAt, maxInputSize, (byteSize) => tooLarge(name, byteSize, maxInputSize))
+    const streamed = this.#input.streamed?.data.get(dataAt)
+    if (datatype === 'BYTES') {
+      const tooLong = (byteSize: number) => tooLarge(name, byteSize, maxInputSize)
+      return streamed === undefined ? bytesFromJson(document, dataAt, maxInputSize, tooLong) : bytesFromStream(document, dataAt, maxInputSize, tooLong, streamed)
+    }
     const elementSize = DATA_TYPES[datatype].byteSize
     const byteSize = count * BigInt(elementSize)
     if (byteSize > INT64_MAX) {
       throw invalid(`byte size overflow for input '${name}': element count (${count}) * data type size (${elementSize}) exceeds maximum allowed size (${INT64_MAX})`)
     }
     if (byteSize > BigInt(maxInputSize)) throw tooLarge(name, byteSize, maxInputSize)
-    const streamed = this.#input.streamed?.data.get(dataAt)
     return streamed === undefined ? numbersFromJson(document, dataAt, datatype, Number(count)) : numbersFromStream(document, dataAt, datatype, Number(count), streamed)
   }
 

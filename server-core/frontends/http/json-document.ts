@@ -206,7 +206,8 @@ export function numberOf(literal: string): number {
   return Number(literal)
 }
 
-function putUtf8(target: Uint8Array, to: number, code: number): number {
+/** Writes a code point as UTF-8. @returns the offset after it */
+export function putUtf8(target: Uint8Array, to: number, code: number): number {
   if (code < 0x80) target[to++] = code
   else if (code < 0x800) { target[to++] = 0xc0 | (code >> 6); target[to++] = 0x80 | (code & 0x3f) }
   else if (code < 0x10000) { target[to++] = 0xe0 | (code >> 12); target[to++] = 0x80 | ((code >> 6) & 0x3f); target[to++] = 0x80 | (code & 0x3f) }

@@ -1,9 +1,12 @@
 /**
- * Reads the text of a `data` array into typed bytes while it arrives, in pieces cut anywhere: no text is kept but a number that a cut
+ * Reads the text of an array of numbers into typed bytes while it arrives, in pieces cut anywhere: no text is kept but a number that a cut
  * parts. Whatever is no plain array of numbers of its type is left to the readers of whole documents, which know what is wrong with it.
+ * Its loop is that of `ArrayReader`, written out: it runs for each number of large tensors.
  */
-import { DATA_TYPES, type DataType } from '../../contract/inference.ts'
+import { DATA_TYPES } from '../../contract/inference.ts'
+import { AFTER_COMMA, AFTER_VALUE, type ElementReader, type Elements, EMPTY, OPENED, type ReaderState } from './element-reader.ts'
 import { CLOSE_ARRAY, COMMA, DOT, MINUS, OPEN_ARRAY, ZERO } from './json-scan.ts'
+import { NumberStage, type NumberType, targetOf } from './number-stage.ts'
 import { EXACT_POWERS, EXACT_WHOLE, NESTING_LIMIT, nearestSingle } from './tensor-from-json.ts'
 
 /** A number in two pieces may be this long; longer ones are refused. Bytes. */
@@ -16,36 +19,28 @@ const FIRST_ELEMENTS = 4096
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 const WORDS: Readonly<Record<string, number | undefined>> = { NaN, '-NaN': NaN, Inf: Infinity, Infinity, '-Inf': -Infinity, '-Infinity': -Infinity }
 
-export type NumberType = Exclude<DataType, 'BYTES' | 'FP16' | 'BF16' | 'BOOL'>
-
 export function isNumberType(datatype: string): datatype is NumberType {
   return Object.hasOwn(DATA_TYPES, datatype) && !['BYTES', 'FP16', 'BF16', 'BOOL'].includes(datatype)
 }
 
-/** 'more': wants the next piece. 'done': the array ended. 'refused': from `pending` on it is not for this reader. */
-export type ReaderState = 'more' | 'done' | 'refused'
+/** Where the datatype is not known yet, numbers are read as doubles. */
+const UNKNOWN = 'FP64'
 
-type Target = Int8Array | Int16Array | Int32Array | Uint8Array | Uint16Array | Uint32Array | Float32Array | Float64Array | BigInt64Array | BigUint64Array
-
-const EMPTY = Buffer.alloc(0)
-
-/** Where the reader stands between two tokens. */
-const OPENED = 0
-const AFTER_COMMA = 1
-const AFTER_VALUE = 2
-
-export class NumberArrayReader {
+export class NumberArrayReader implements ElementReader {
+  readonly isInString = false
   state: ReaderState = 'more'
-  /** Elements seen; may go beyond those wanted. */
-  count = 0
-  /** Bytes of earlier pieces that come before what is read next. */
   pending: Buffer = EMPTY
-  /** Arrays that are open. */
   depth = 0
+  /** Elements seen; may go beyond those wanted. */
+  #count = 0
+  #isNested = false
   readonly #datatype: NumberType
+  /** Where elements of an unknown datatype go. */
+  readonly #stage: NumberStage | undefined
+  readonly #wanted: number
   /** Elements that there is memory for in the end. */
   readonly #capacity: number
-  #target: Target
+  #target: ReturnType<typeof targetOf>
   readonly #isFloat: boolean
   readonly #isSingle: boolean
   /** Of 64-bit integers: the same memory in halves of 32 bits, the low one first. */
@@ -54,33 +49,38 @@ export class NumberArrayReader {
   #place = OPENED
 
   /**
-   * @param wanted elements that the shape has
+   * @param datatype undefined: not known yet
+   * @param wanted elements that the shape has; Infinity: not known yet
    * @param capacity elements that the text can have at most: no more memory is taken
    */
-  constructor(datatype: NumberType, wanted: number, capacity: number) {
+  constructor(datatype: NumberType | undefined, wanted: number, capacity: number) {
+    this.#datatype = datatype ?? UNKNOWN
     this.#isSingle = datatype === 'FP32'
-    this.#isFloat = this.#isSingle || datatype === 'FP64'
-    this.#isSigned = datatype.startsWith('INT')
-    this.#datatype = datatype
-    this.#capacity = Math.min(wanted, capacity)
+    this.#isFloat = this.#isSingle || this.#datatype === 'FP64'
+    this.#isSigned = this.#datatype.startsWith('INT')
+    this.#wanted = wanted
+    const most = Math.min(wanted, capacity)
+    this.#stage = datatype === undefined ? new NumberStage(most) : undefined
+    this.#capacity = datatype === undefined ? 0 : most
     this.#target = this.#allocate(Math.min(this.#capacity, Math.max(FIRST_ELEMENTS, Math.ceil(this.#capacity / ALLOCATE_AFTER_PART))))
   }
 
-  /** The elements, when as many came as were wanted. */
-  get bytes(): Uint8Array {
-    const { buffer, byteOffset, byteLength } = this.#target
-    return new Uint8Array(buffer, byteOffset, byteLength)
+  get elements(): Elements {
+    const stage = this.#stage
+    const target = this.#target
+    return {
+      kind: this.#count > 0 ? 'numbers' : 'nothing', count: this.#count, isNested: this.#isNested, byteSize: 0,
+      firstUnfit: (datatype) => stage?.firstUnfit(datatype) ?? Infinity,
+      bytes: (datatype, count) => (stage === undefined ? new Uint8Array(target.buffer, 0, count * target.BYTES_PER_ELEMENT) : stage.bytes(datatype as NumberType, count)),
+    }
   }
 
-  /** What stands for everything read so far, before `pending`, so that the text after it is read in the same place of the grammar. */
+  get placeholders(): number { return this.#place === OPENED ? 0 : 1 }
+
   get replacement(): string {
     return '['.repeat(this.depth) + (this.#place === AFTER_VALUE ? '0 ' : this.#place === AFTER_COMMA ? '0,' : '')
   }
 
-  /**
-   * Reads from `at`; the first piece begins with the opening bracket.
-   * @returns offset after what was read
-   */
   read(bytes: Buffer, at: number): number {
     if (this.pending.length > 0) {
       let end = at
@@ -127,6 +127,7 @@ export class NumberArrayReader {
       }
       if (byte === OPEN_ARRAY) {
         if (this.depth + 1 >= NESTING_LIMIT) return this.#refuse(at)
+        if (this.depth > 0) this.#isNested = true
         this.depth++
         this.#place = OPENED
         at++
@@ -176,7 +177,7 @@ export class NumberArrayReader {
         while (at < length && !isDelimiter(bytes[at] as number)) at++
       }
       if (at >= length) { this.#keep(bytes, start); return length }
-      const index = this.count
+      const index = this.#count
       if (index === target.length && index < this.#capacity) target = this.#grow()
       const isKept = index < target.length
       if (this.#isFloat) {
@@ -196,29 +197,34 @@ export class NumberArrayReader {
           else return this.#refuse(start)
         }
         if (isKept) (target as Float64Array)[index] = value
+        else if (this.#stage !== undefined && index < this.#wanted) {
+          if (!isPlain || !isWhole) this.#stage.addFraction(value)
+          else if (!(mantissa <= EXACT_WHOLE ? this.#stage.addInteger(value) : this.#stage.addLong(bytes.toString('latin1', start, at)))) return this.#refuse(start)
+        }
       } else {
         if (!isPlain || !isWhole || (isNegative && !this.#isSigned && mantissa !== 0)) return this.#refuse(start)
         if (digits <= 15) { if (isKept) this.#storeSmall(isNegative ? -mantissa : mantissa, index) }
         else if (!this.#storeInteger(bytes.toString('latin1', start, at), index, isKept)) return this.#refuse(start)
       }
-      this.count = index + 1
+      this.#count = index + 1
       this.#place = AFTER_VALUE
     }
     return at
   }
 
-  #allocate(length: number): Target {
-    const target = targetOf(this.#datatype, length)
+  #allocate(length: number): ReturnType<typeof targetOf> {
+    const target = targetOf(this.#datatype, Buffer.allocUnsafeSlow(length * DATA_TYPES[this.#datatype].byteSize).buffer, length)
     this.#halves = this.#datatype.endsWith('INT64') ? new Uint32Array(target.buffer) : undefined
     return target
   }
 
   /** So much has come that the rest is believed. */
-  #grow(): Target {
-    const first = this.bytes
-    this.#target = this.#allocate(this.#capacity)
-    this.bytes.set(first)
-    return this.#target
+  #grow(): ReturnType<typeof targetOf> {
+    const first = this.#target
+    const target = this.#allocate(this.#capacity)
+    this.#target = target
+    new Uint8Array(target.buffer).set(new Uint8Array(first.buffer))
+    return target
   }
 
   /** @returns whether the outermost array ended */
@@ -250,19 +256,4 @@ export class NumberArrayReader {
 
 function isDelimiter(byte: number): boolean {
   return byte === COMMA || byte === CLOSE_ARRAY || byte <= 0x20 || byte === 0x7d || byte === OPEN_ARRAY
-}
-
-function targetOf(datatype: NumberType, length: number): Target {
-  switch (datatype) {
-    case 'INT8': return new Int8Array(length)
-    case 'INT16': return new Int16Array(length)
-    case 'INT32': return new Int32Array(length)
-    case 'UINT8': return new Uint8Array(length)
-    case 'UINT16': return new Uint16Array(length)
-    case 'UINT32': return new Uint32Array(length)
-    case 'INT64': return new BigInt64Array(length)
-    case 'UINT64': return new BigUint64Array(length)
-    case 'FP32': return new Float32Array(length)
-    case 'FP64': return new Float64Array(length)
-  }
 }

@@ -6,7 +6,7 @@ import { BINARY_FORM, type InferBody, type InferCall } from './infer-request.ts'
 
 /** @throws ServerError INVALID_ARG when shape or size cannot be deduced, with the protocol's texts. */
 export function readRawBody(input: InferBody): InferCall {
-  const { body, modelName, modelVersion, maxInputSize, server } = input
+  const { binary: body, modelName, modelVersion, maxInputSize, server } = input
   if (body.length > maxInputSize) {
     throw new ServerError('INVALID_ARG', `Raw input has a byte_size (${body.length} bytes) that exceeds the maximum allowed value of ${maxInputSize} bytes. Use --http-max-input-size to increase the limit.`)
   }

@@ -35,7 +35,7 @@ export class BodyCollector {
   readonly #limit: number
   readonly #announced: number
   readonly #pool: BufferPool
-  readonly #take: ((piece: Buffer) => void) | undefined
+  readonly #take: ((piece: Buffer) => Promise<void> | undefined) | undefined
   readonly #chunks: Buffer[] = []
   #target: Buffer | undefined
   #received = 0
@@ -45,9 +45,10 @@ export class BodyCollector {
   /**
    * @param limit bytes kept; what goes beyond is counted and dropped.
    * @param pool where a body of several chunks has its memory from; whoever knows that nobody looks at it any more gives it back
-   * @param take is given the pieces as they come, up to the limit; then none is kept.
+   * @param take is given the pieces as they come, up to the limit; then none is kept. A piece is its own until it returns, or until what it returns is
+   * settled; only then it is given the next.
    */
-  constructor(limit: number, announced: number, pool: BufferPool, take?: (piece: Buffer) => void) {
+  constructor(limit: number, announced: number, pool: BufferPool, take?: (piece: Buffer) => Promise<void> | undefined) {
     this.#pool = pool
     this.#take = take
     this.#limit = limit
@@ -65,7 +66,7 @@ export class BodyCollector {
       }
       request.on('data', (chunk: Buffer) => {
         try {
-          this.#add(chunk)
+          this.#add(request, chunk)
         } catch (error) {
           if (!this.#isSettled) { this.#isSettled = true; reject(error as Error) }
         }
@@ -78,13 +79,13 @@ export class BodyCollector {
     })
   }
 
-  #add(chunk: Buffer): void {
+  #add(request: IncomingMessage, chunk: Buffer): void {
     this.idleChecks = 0
     this.#count++
     const start = this.#received
     this.#received += chunk.length
     if (this.#received > this.#limit || this.#isSettled) { this.#drop(); return }
-    if (this.#take !== undefined) { this.#take(chunk); return }
+    if (this.#take !== undefined) { this.#hand(request, chunk, this.#take(chunk)); return }
     if (this.#target !== undefined) {
       chunk.copy(this.#target, start)
       releaseMemory(chunk)
@@ -93,6 +94,15 @@ export class BodyCollector {
     this.#chunks.push(chunk)
     const isWorthOneBuffer = chunk.length < this.#announced && this.#received * ALLOCATE_AFTER_PART >= this.#announced
     if (isWorthOneBuffer && this.#announced <= this.#limit) this.#target = this.#join(this.#announced)
+  }
+
+  #hand(request: IncomingMessage, chunk: Buffer, taken: Promise<void> | undefined): void {
+    if (taken === undefined) { releaseMemory(chunk); return }
+    request.pause()
+    void taken.then(() => {
+      releaseMemory(chunk)
+      request.resume()
+    })
   }
 
   #drop(): void {

@@ -49,14 +49,34 @@ export function numbersFromJson(document: JsonDocument, at: number, datatype: Da
 
 /** The tensor of an array whose elements were read as they came, at least in part. @throws ServerError as `numbersFromJson` */
 export function numbersFromStream(document: JsonDocument, at: number, datatype: DataType, elementCount: number, streamed: StreamedData): Uint8Array {
-  if (streamed.count > elementCount) throw dataError("Shape does not match true shape of 'data' field")
-  if (!streamed.isPartial) {
-    if (streamed.count < elementCount) throw tooFewElements()
-    return streamed.bytes
+  const { elements: { kind, count }, isPartial, placeholders } = streamed
+  const fits = kind === 'nothing' || kind === (datatype === 'BOOL' ? 'booleans' : 'numbers')
+  if (!fits || streamed.elements.firstUnfit(datatype) < Math.min(count, elementCount)) throw wrongElement(datatype)
+  if (count > elementCount) throw dataError("Shape does not match true shape of 'data' field")
+  if (!isPartial) {
+    if (count < elementCount) throw tooFewElements()
+    return readBytes(streamed, datatype)
   }
   const { byteSize } = DATA_TYPES[datatype]
-  const rest = numbersFromJson(document, at, datatype, elementCount - streamed.count + streamed.placeholders)
-  return Buffer.concat([streamed.bytes.subarray(0, streamed.count * byteSize), rest.subarray(streamed.placeholders * byteSize)])
+  const rest = numbersFromJson(document, at, datatype, elementCount - count + placeholders)
+  return Buffer.concat([readBytes(streamed, datatype), rest.subarray(placeholders * byteSize)])
+}
+
+function readBytes({ elements }: StreamedData, datatype: DataType): Uint8Array {
+  return elements.kind === 'nothing' ? new Uint8Array(0) : elements.bytes(datatype, elements.count)
+}
+
+/** As `bytesFromJson`, of an array or string that was read as it came, at least in part. */
+export function bytesFromStream(document: JsonDocument, at: number, limit: number, tooLarge: (byteSize: number) => Error, streamed: StreamedData): Uint8Array {
+  const { elements, isPartial, placeholders } = streamed
+  if (elements.kind === 'numbers' || elements.kind === 'booleans') throw bytesError()
+  if (!isPartial) {
+    if (elements.byteSize > limit) throw tooLarge(elements.byteSize)
+    return readBytes(streamed, 'BYTES')
+  }
+  const before = elements.byteSize - placeholders * 4
+  const rest = bytesFromJson(document, at, limit - before, (byteSize) => tooLarge(before + byteSize))
+  return Buffer.concat([readBytes(streamed, 'BYTES'), rest.subarray(placeholders * 4)])
 }
 
 /**
@@ -165,7 +185,7 @@ function elementWriter(datatype: DataType, target: ArrayBuffer): ElementWriter {
 function booleanWriter(target: Uint8Array): ElementWriter {
   return (document, at, index) => {
     const first = document.bytes[at]
-    if (first !== 0x74 && first !== 0x66) throw dataError('attempt to access JSON non-boolean as boolean')
+    if (first !== 0x74 && first !== 0x66) throw wrongElement('BOOL')
     target[index] = first === 0x74 ? 1 : 0
   }
 }
@@ -220,11 +240,7 @@ function smallInteger(bytes: Uint8Array, at: number, isSigned: boolean): number 
 
 function exactInteger(document: JsonDocument, at: number, isSigned: boolean): bigint {
   const value = document.kind(at) === 'integer' ? document.integer(at) : undefined
-  if (isSigned) {
-    if (value === undefined || value > 0x7fff_ffff_ffff_ffffn) throw dataError('attempt to access JSON non-signed-integer as signed-integer')
-    return value
-  }
-  if (value === undefined || value < 0n) throw dataError('attempt to access JSON non-unsigned-integer as unsigned-integer')
+  if (value === undefined || (isSigned ? value > 0x7fff_ffff_ffff_ffffn : value < 0n)) throw wrongElement(isSigned ? 'INT64' : 'UINT64')
   return value
 }
 
@@ -281,7 +297,7 @@ function wordNumber(bytes: Buffer, at: number): number {
   const mayBeWord = first === 0x4e || first === 0x49 || first === MINUS
   const literal = bytes.toString('latin1', at, Math.min(scalarEnd(bytes, at), at + 16))
   if (!mayBeWord || (literal !== 'NaN' && literal !== '-NaN' && !literal.endsWith('Inf') && !literal.endsWith('Infinity'))) {
-    throw dataError('attempt to access JSON non-number as double')
+    throw wrongElement('FP64')
   }
   return literal === '-NaN' ? Number.NaN : numberOf(literal)
 }
@@ -296,6 +312,12 @@ function tooFewElements(): ServerError {
 
 function nestingText(): string {
   return `JSON nesting depth exceeds maximum allowed limit (${NESTING_LIMIT})`
+}
+
+/** An element that a tensor of the type cannot take. */
+function wrongElement(datatype: DataType): ServerError {
+  const wanted = datatype === 'BOOL' ? 'boolean' : datatype.startsWith('INT') ? 'signed-integer' : datatype.startsWith('UINT') ? 'unsigned-integer' : undefined
+  return dataError(wanted === undefined ? 'attempt to access JSON non-number as double' : `attempt to access JSON non-${wanted} as ${wanted}`)
 }
 
 function dataError(text: string): ServerError {
