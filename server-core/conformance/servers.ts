@@ -13,6 +13,9 @@ export const TYPES = ['BOOL', 'UINT8', 'UINT16', 'UINT32', 'UINT64', 'INT8', 'IN
 /** Name of the input of the model `types` that has this type. */
 export function inputOf(datatype: DataType): string { return `INPUT${TYPES.indexOf(datatype)}` }
 
+/** Members of the JSON object of parameters that every response of an identity model has. */
+export const IDENTITY_PARAMETERS = '"param0":"an example string parameter","param1":42,"param2":false,"param3":123.123'
+
 /** An identity model with these pairs of equal tensors. */
 export function identityPairs(pairs: readonly (readonly [type: string, dims: string, more?: string])[], more = '', maxBatchSize = 0): string {
   const list = (role: string, entries: readonly string[]) => `${role} [ ${entries.join(', ')} ]`

@@ -1,5 +1,5 @@
 import { steadyNanoseconds } from '../../clock.ts'
-import type { Tensor } from '../../contract/inference.ts'
+import type { ParameterValue, Tensor } from '../../contract/inference.ts'
 import type { ModelConfig } from '../../contract/model-config.ts'
 import { refuseFirst } from '../../model-config/config-problem.ts'
 import { clientShapeOf } from '../client-shape.ts'
@@ -14,8 +14,11 @@ interface IdentityDelays {
   readonly instanceMultiplier: number
 }
 
+/** What Triton's identity backend puts into every response, as an example of parameters (protocol 6.4; the values are those that it answers with). */
+export const SAMPLE_PARAMETERS: Readonly<Record<string, ParameterValue>> = { param0: 'an example string parameter', param1: 42n, param2: false, param3: 123.123 }
+
 /**
- * Copies INPUT<n> to OUTPUT<n>. For tests and benches of everything around a backend; its parameters make it slow on purpose
+ * Copies INPUT<n> to OUTPUT<n>, with Triton's sample parameters. For tests and benches of everything around a backend; its parameters make it slow on purpose
  * (`execute_delay_ms`, `creation_delay_sec`, `instance_wise_delay_multiplier`, as in Triton's identity backend).
  */
 export const identityBackend: Backend = {
@@ -55,7 +58,7 @@ class IdentityInstance implements BackendModelInstance {
           const name = `OUTPUT${input.name.slice('INPUT'.length)}`
           return { ...input, name, shape: clientShapeOf(this.#config, name, input.shape), ...ownCopy(input.data) }
         })
-        .filter((output) => asked.has(output.name)))
+        .filter((output) => asked.has(output.name)), SAMPLE_PARAMETERS)
     }
     const computeEnd = steadyNanoseconds()
     return { executeStart, computeStart, computeEnd, executeEnd: computeEnd }

@@ -5,7 +5,7 @@ import { expect } from 'vitest'
 import { RawConnection } from '../../testing/http-client.ts'
 import type { ConformanceCase, HttpCase } from '../conformance-case.ts'
 import { httpInferCall, httpOutputs, rawStrings, tensor, zeros } from '../conversation.ts'
-import { inputOf } from '../servers.ts'
+import { IDENTITY_PARAMETERS, inputOf } from '../servers.ts'
 
 const INPUT = '{"name":"INPUT0","datatype":"FP32","shape":[1],"data":[1]}'
 const wrap = (input: string, rest = '') => `{"inputs":[${input}]${rest}}`
@@ -121,8 +121,8 @@ export const SECTION_6_CASES: readonly ConformanceCase[] = [
   refused(['6.3/input-twice'], 'the same name', wrap(`${INPUT},${INPUT}`), 400, "[request id: <id_unknown>] input 'INPUT0' already exists in request"),
   answered(['6.3/outputs-absent'], 'an empty list', wrap(INPUT, ',"outputs":[]'), [{ name: 'OUTPUT0' }]),
   answered(['6.3/classification-zero'], 'zero', wrap(INPUT, classes(0)), [{ datatype: 'FP32', data: [1] }]),
-  { facts: ['6.4/members', '6.4/numbers'], name: 'with an id', transport: 'http', call: call(`{"id":"x","inputs":[${vector('[[1,-0.0],[0.1,1e30]]', '[4]')}]}`), status: 200, body: '{"id":"x","model_name":"vector","model_version":"1","outputs":[{"name":"OUTPUT0","datatype":"FP32","shape":[4],"data":[1.0,-0.0,0.10000000149011612,1.0000000150474662e30]}]}' },
-  { facts: ['6.4/members'], name: 'without an id', transport: 'http', call: call(`{"id":"","inputs":[${INPUT}]}`), status: 200, body: '{"model_name":"vector","model_version":"1","outputs":[{"name":"OUTPUT0","datatype":"FP32","shape":[1],"data":[1.0]}]}' },
+  { facts: ['6.4/members', '6.4/numbers'], name: 'with an id', transport: 'http', call: call(`{"id":"x","inputs":[${vector('[[1,-0.0],[0.1,1e30]]', '[4]')}]}`), status: 200, body: `{"id":"x","model_name":"vector","model_version":"1","parameters":{${IDENTITY_PARAMETERS}},"outputs":[{"name":"OUTPUT0","datatype":"FP32","shape":[4],"data":[1.0,-0.0,0.10000000149011612,1.0000000150474662e30]}]}` },
+  { facts: ['6.4/members', '6.4/identity-parameters'], name: 'without an id', transport: 'http', call: call(`{"id":"","inputs":[${INPUT}]}`), status: 200, body: `{"model_name":"vector","model_version":"1","parameters":{${IDENTITY_PARAMETERS}},"outputs":[{"name":"OUTPUT0","datatype":"FP32","shape":[1],"data":[1.0]}]}` },
   { facts: ['6.4/ensemble-parameters', '6.4/members'], name: 'without a sequence', transport: 'http', call: call(wrap(vector('[1,2,3,4]', '[1,4]').replace('INPUT0', 'X')), { model: 'chain' }), status: 200, body: '{"model_name":"chain","model_version":"1","parameters":{"sequence_id":0,"sequence_start":false,"sequence_end":false},"outputs":[{"name":"Y","datatype":"FP32","shape":[1,4],"data":[1.0,2.0,3.0,4.0]}]}' },
   {
     facts: ['6.4/binary'], name: 'one of two', transport: 'http',

@@ -4,6 +4,7 @@ import { expect } from 'vitest'
 import { RawConnection } from '../../testing/http-client.ts'
 import type { ConformanceCase, HttpCase } from '../conformance-case.ts'
 import { errorOf } from '../conversation.ts'
+import { IDENTITY_PARAMETERS } from '../servers.ts'
 
 interface Call { readonly model: string; readonly body: object | string; readonly headers?: Readonly<Record<string, string>>; readonly action?: string }
 
@@ -25,12 +26,12 @@ const schema = (input: string) => `The schema can not convert input '${input}' t
 
 export const SECTION_7_CASES: readonly ConformanceCase[] = [
   answered(['7/input', '7/response', '7/generate-chunked', '7/id'], 'a vector', { model: 'vector', body: { id: 'r1', INPUT0: [1, 2.5] } },
-    '{"OUTPUT0":[1.0,2.5],"id":"r1","model_name":"vector","model_version":"1"}', { headers: { 'transfer-encoding': 'chunked', 'content-length': undefined, 'content-type': 'application/json' } }),
-  answered(['7/input', '7/response'], 'a scalar in, a scalar out', { model: 'vector', body: { INPUT0: 1 } }, '{"OUTPUT0":1.0,"model_name":"vector","model_version":"1"}'),
-  answered(['7/input', '7/response'], 'a string with escapes', { model: 'text', body: { INPUT0: 'a"\n\u0000' } }, '{"OUTPUT0":"a\\"\\n\\u0000","model_name":"text","model_version":"1"}'),
-  answered(['7/input'], 'a version in the path, strings in an array', { model: 'text/versions/1', body: { INPUT0: ['a', ''] } }, '{"OUTPUT0":["a",""],"model_name":"text","model_version":"1"}'),
-  answered(['7/input-shape'], 'a batch is what is left', { model: 'plain', body: { INPUT0: [1, 2, 3, 4, 5, 6, 7, 8] } }, '{"OUTPUT0":[1.0,2.0,3.0,4.0,5.0,6.0,7.0,8.0],"model_name":"plain","model_version":"3"}'),
-  answered(['7/input-shape'], 'the innermost variable dim takes all', { model: 'square', body: { INPUT0: [1, 2, 3] } }, '{"OUTPUT0":[1.0,2.0,3.0],"model_name":"square","model_version":"1"}'),
+    `{"OUTPUT0":[1.0,2.5],"id":"r1","model_name":"vector","model_version":"1",${IDENTITY_PARAMETERS}}`, { headers: { 'transfer-encoding': 'chunked', 'content-length': undefined, 'content-type': 'application/json' } }),
+  answered(['7/input', '7/response'], 'a scalar in, a scalar out', { model: 'vector', body: { INPUT0: 1 } }, `{"OUTPUT0":1.0,"model_name":"vector","model_version":"1",${IDENTITY_PARAMETERS}}`),
+  answered(['7/input', '7/response'], 'a string with escapes', { model: 'text', body: { INPUT0: 'a"\n\u0000' } }, `{"OUTPUT0":"a\\"\\n\\u0000","model_name":"text","model_version":"1",${IDENTITY_PARAMETERS}}`),
+  answered(['7/input'], 'a version in the path, strings in an array', { model: 'text/versions/1', body: { INPUT0: ['a', ''] } }, `{"OUTPUT0":["a",""],"model_name":"text","model_version":"1",${IDENTITY_PARAMETERS}}`),
+  answered(['7/input-shape'], 'a batch is what is left', { model: 'plain', body: { INPUT0: [1, 2, 3, 4, 5, 6, 7, 8] } }, `{"OUTPUT0":[1.0,2.0,3.0,4.0,5.0,6.0,7.0,8.0],"model_name":"plain","model_version":"3",${IDENTITY_PARAMETERS}}`),
+  answered(['7/input-shape'], 'the innermost variable dim takes all', { model: 'square', body: { INPUT0: [1, 2, 3] } }, `{"OUTPUT0":[1.0,2.0,3.0],"model_name":"square","model_version":"1",${IDENTITY_PARAMETERS}}`),
   refused(['7/input-shape-mismatch'], 'five values for fours', { model: 'plain', body: { INPUT0: [1, 2, 3, 4, 5] } }, 400, schema('INPUT0')),
   refused(['7/input-shape-mismatch'], 'two words for one', { model: 'word', body: { INPUT0: ['a', 'b'] } }, 400, schema('INPUT0')),
   refused(['7/input-nested'], 'an array of arrays', { model: 'vector', body: { INPUT0: [[1]] } }, 400, schema('INPUT0')),
@@ -38,9 +39,9 @@ export const SECTION_7_CASES: readonly ConformanceCase[] = [
   refused(['7/input-empty', '8/7-shape'], 'an empty array has the shape []', { model: 'vector', body: { INPUT0: [] } }, 400, "[request id: <id_unknown>] unexpected shape for input 'INPUT0' for model 'vector'. Expected [-1], got []. "),
   refused(['7/input'], 'a string for a number', { model: 'vector', body: { INPUT0: 'x' } }, 500, "Unable to parse 'data': attempt to access JSON non-number as double"),
   refused(['7/input'], 'a number for a string', { model: 'text', body: { INPUT0: 1 } }, 500, 'Unable to parse JSON bytes array: attempt to access JSON non-string as string'),
-  answered(['7/custom-parameter'], 'keys that infer reserves', { model: 'vector', body: { INPUT0: 1, sequence_id: -1, priority: 'x', timeout: true, triton_x: 1.5 } }, '{"OUTPUT0":1.0,"model_name":"vector","model_version":"1"}'),
+  answered(['7/custom-parameter'], 'keys that infer reserves', { model: 'vector', body: { INPUT0: 1, sequence_id: -1, priority: 'x', timeout: true, triton_x: 1.5 } }, `{"OUTPUT0":1.0,"model_name":"vector","model_version":"1",${IDENTITY_PARAMETERS}}`),
   refused(['7/parameter-kind'], 'null', { model: 'vector', body: { INPUT0: 1, k: null } }, 400, "parameter 'k' has invalid type. It should be either 'int', 'bool', or 'string'."),
-  answered(['7/nested-parameters'], 'an input among the parameters', { model: 'vector', body: { parameters: { INPUT0: 1, stream: false } } }, '{"OUTPUT0":1.0,"model_name":"vector","model_version":"1"}'),
+  answered(['7/nested-parameters'], 'an input among the parameters', { model: 'vector', body: { parameters: { INPUT0: 1, stream: false } } }, `{"OUTPUT0":1.0,"model_name":"vector","model_version":"1",${IDENTITY_PARAMETERS}}`),
   refused(['7/parameters-no-object', '3.3/non-object'], 'parameters that are a number', { model: 'vector', body: { parameters: 1 } }, 500, "Expected JSON object for keyword: 'parameters': attempt to access JSON non-object as object"),
   refused(['7/parameters-error'], 'a fault among the parameters', { model: 'vector', body: { parameters: { k: [] } } }, 400, "Converting keyword: 'parameters': parameter 'k' has invalid type. It should be either 'int', 'bool', or 'string'."),
   refused(['7/parameters-is-input'], 'a model with an input of that name', { model: 'keyword', body: { parameters: {} } }, 400, "Keyword 'parameters' for nested schema also given as input tensor name"),
@@ -55,7 +56,7 @@ export const SECTION_7_CASES: readonly ConformanceCase[] = [
     body: [0, 1, 2].map((index) => `data: {"IDX":${index},"OUT":${index}.5,"id":"x","model_name":"repeat","model_version":"1"}\n\n`).join(''),
     headers: { 'content-type': 'text/event-stream; charset=utf-8', 'transfer-encoding': 'chunked', 'content-length': undefined },
   },
-  { facts: ['7/stream'], name: 'a model that is not decoupled', transport: 'http', call: call({ model: 'vector', body: { INPUT0: 1 }, action: 'generate_stream' }), status: 200, body: 'data: {"OUTPUT0":1.0,"model_name":"vector","model_version":"1"}\n\n' },
+  { facts: ['7/stream'], name: 'a model that is not decoupled', transport: 'http', call: call({ model: 'vector', body: { INPUT0: 1 }, action: 'generate_stream' }), status: 200, body: `data: {"OUTPUT0":1.0,"model_name":"vector","model_version":"1",${IDENTITY_PARAMETERS}}\n\n` },
   refused(['7/error-before', '7/stream'], 'an unknown model', { model: 'nope', body: {}, action: 'generate_stream' }, 404, "Request for unknown model: 'nope' is not found", { headers: { 'content-type': 'application/json' } }),
   refused(['7/error-before', '7/root'], 'a root that is no object', { model: 'vector', body: '[]', action: 'generate_stream' }, 500, 'attempt to get members for non-object'),
   refused(['7/error-before', '3.3/document-empty'], 'no body', { model: 'vector', body: '' }, 500, 'failed to parse the request JSON buffer: The document is empty. at 0'),
@@ -66,7 +67,7 @@ export const SECTION_7_CASES: readonly ConformanceCase[] = [
   },
   refused(['7/encoding'], 'gzip', { model: 'vector', body: {}, headers: { 'content-encoding': 'gzip' } }, 400, "Unsupported content-encoding, only 'identity' is supported."),
   answered(['7/orca'], 'identity, and a wish for load metrics', { model: 'vector', body: { INPUT0: 1 }, headers: { 'content-encoding': 'identity', 'endpoint-load-metrics-format': 'json' } },
-    '{"OUTPUT0":1.0,"model_name":"vector","model_version":"1"}', { headers: { 'endpoint-load-metrics': undefined } }),
+    `{"OUTPUT0":1.0,"model_name":"vector","model_version":"1",${IDENTITY_PARAMETERS}}`, { headers: { 'endpoint-load-metrics': undefined } }),
   {
     facts: ['7/disconnect'], name: 'the stream ends with its client', transport: 'http',
     async run(conversation) {

@@ -92,8 +92,11 @@ export const SECTION_9_CASES: readonly ConformanceCase[] = [
     // model_name=1 'vector', id=3 'i', inputs=5 {name=1 'INPUT0', datatype=2 'FP32', shape=3 [1]}, raw_input_contents=7 (4 bytes)
     const request = Buffer.from('0a06766563746f72' + '1a0169' + '2a11' + '0a06494e50555430' + '120446503332' + '1a0101' + '3a040000803f', 'hex')
     const { body } = await raw(portOf(c), (connection) => connection.call('ModelInfer', framed(request)))
-    // model_name=1, model_version=2 '1', id=3, outputs=5 {name=1 'OUTPUT0', datatype=2 'FP32', shape=3 [1]}, raw_output_contents=6
-    expect(body.subarray(5).toString('hex')).toBe('0a06766563746f72' + '120131' + '1a0169' + '2a12' + '0a074f555450555430' + '120446503332' + '1a0101' + '32040000803f')
+    // parameters=4 {key=1, value=2 {string_param=3}}, {int64_param=2 42}, {bool_param=1 false}, {double_param=4 123.123}
+    const parameter = (index: number, value: string) => `0a06706172616d3${index}12${value}`
+    const parameters = '2227' + parameter(0, '1d1a1b' + Buffer.from('an example string parameter').toString('hex')) + '220c' + parameter(1, '02102a') + '220c' + parameter(2, '020800') + '2213' + parameter(3, '09211d5a643bdfc75e40')
+    // model_name=1, model_version=2 '1', id=3, parameters, outputs=5 {name=1 'OUTPUT0', datatype=2 'FP32', shape=3 [1]}, raw_output_contents=6
+    expect(body.subarray(5).toString('hex')).toBe('0a06766563746f72' + '120131' + '1a0169' + parameters + '2a12' + '0a074f555450555430' + '120446503332' + '1a0101' + '32040000803f')
   }),
 
   refused(['9.2/shm-and-contents'], 'both', withInput({ ...region(), contents: { fp32_contents: [1] } }), "unexpected 'content' provided when using shared memory for input tensor 'INPUT0' for model 'plain'"),

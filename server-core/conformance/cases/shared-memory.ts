@@ -4,6 +4,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { expect } from 'vitest'
 import type { ConformanceCase } from '../conformance-case.ts'
 import type { Conversation } from '../conversation.ts'
+import { IDENTITY_PARAMETERS } from '../servers.ts'
 
 const PAGE = 4096
 
@@ -136,7 +137,7 @@ export const SHARED_MEMORY_CASES: readonly ConformanceCase[] = [
     run: (c) => withObject(async (key, floats) => {
       await register(c, 'inout', { key, offset: PAGE, byte_size: 64 })
       const answer = await c.inferJson('plain', inferBody(place('inout', 0, 16), place('inout', 32, 16)))
-      expect([answer.status, JSON.parse(answer.text)]).toEqual([200, { model_name: 'plain', model_version: '1', outputs: [{ name: 'OUTPUT0', datatype: 'FP32', shape: [1, 4] }] }])
+      expect([answer.status, JSON.parse(answer.text)]).toEqual([200, { model_name: 'plain', model_version: '1', parameters: JSON.parse(`{${IDENTITY_PARAMETERS}}`) as unknown, outputs: [{ name: 'OUTPUT0', datatype: 'FP32', shape: [1, 4] }] }])
       const first = PAGE / 4
       expect([...floats().subarray(first + 8, first + 12)]).toEqual([first, first + 1, first + 2, first + 3])
       const region = { shared_memory_region: { string_param: 'inout' }, shared_memory_byte_size: { int64_param: 8 } }

@@ -57,7 +57,7 @@ export const SECTION_6 = {
   '6.3/classification-zero': rule('classification 0 is off'),
   '6.4/members': rule('members in order: id if not empty, model_name, model_version, parameters if any, outputs; data is flat'),
   '6.4/ensemble-parameters': rule('an ensemble answers with sequence_id, sequence_start, sequence_end'),
-  '6.4/identity-parameters': cannotShow(rule('the identity backend adds four sample parameters'), 'the protocol facts do not say what their values are; parameters of responses are shown with an ensemble'),
+  '6.4/identity-parameters': rule('the identity backend adds four sample parameters'),
   '6.4/binary': rule('a binary output: application/octet-stream, Inference-Header-Content-Length, data after the JSON'),
   '6.4/binary-empty': rule('only empty binary outputs: application/json without the header'),
   '6.4/fp16': text('sending FP16 data via JSON is not supported. Please use the binary data format for output'),
