@@ -1,11 +1,13 @@
 /** Loads the built addon as the server does, in the main thread and in workers. Build it first: node scripts/build.mjs --only native */
-import { readdirSync, readFileSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readdirSync, readFileSync, readSync, unlinkSync } from 'node:fs'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { describe, expect, it } from 'vitest'
 import { readEvents } from '../server-core/backends/native/event-group.ts'
 import { EVENT } from '../server-core/backends/native/host-events.ts'
 import { loadNativeAddon, nativeAddon, NATIVE_ADDON_PATH } from '../server-core/backends/native-addon.ts'
+import { releaseMemory } from '../server-core/release-memory.ts'
 
 const HOST_OPTIONS = { backendDirectories: ['/nowhere'], logLevels: 0, unloadReportMilliseconds: 0, leakGraceMilliseconds: 0 }
 const MODEL_OPTIONS = {
@@ -86,7 +88,7 @@ describe('native addon', () => {
     await expect.poll(() => events).toEqual([EVENT.modelInitialized])
     expect(() => { host.unloadModel(7) }).toThrow('no model has the token 7')
     expect(() => { host.loadModel({ ...MODEL_OPTIONS, token: 2, config: '{' }) }).toThrow("the config of model 'm' is not JSON")
-    expect(() => { host.submit(1, 1, [[1, '', 'x', 0, 0, ['X', 1, [1], 'no bytes' as unknown as Uint8Array], [], []]]) }).toThrow('the Triton host expected a Uint8Array')
+    expect(() => { host.submit(1, 1, [[1, '', 'x', 0, 0, ['X', 1, [1], 'no bytes' as unknown as Uint8Array], [], [], 0]]) }).toThrow('the Triton host expected a Uint8Array')
     await host.close(1000)
     expect(() => { host.unloadModel(1) }).toThrow('the Triton host is closed')
   })
@@ -102,6 +104,39 @@ describe('native addon', () => {
     const worker = new Worker(source, { eval: true, workerData: { path: NATIVE_ADDON_PATH, options: HOST_OPTIONS, model: MODEL_OPTIONS } })
     await once(worker, 'message')
     expect(await worker.terminate()).toBe(1)
+  })
+
+  it('maps a file: what is lent stays there when the file is closed, and comes back when it is given back', async () => {
+    const path = join('/dev/shm', `npu_console_test_${process.pid}_mapping`)
+    const descriptor = openSync(path, 'wx+')
+    unlinkSync(path)
+    const mapping = new (loadedAddon().SharedMapping)(descriptor)
+    mapping.claim(0, 8192)
+    expect(fstatSync(descriptor)).toMatchObject({ size: 8192, blocks: 16 })
+    mapping.map(8192)
+    mapping.write(4096, Buffer.from('tensor'))
+    const [copy, behind] = [Buffer.alloc(6), Buffer.alloc(6)]
+    mapping.read(4096, copy)
+    expect(readSync(descriptor, behind, 0, 6, 4096)).toBe(6)
+    expect([copy.toString(), behind.toString(), mapping.takeFreed()]).toEqual(['tensor', 'tensor', null])
+    const lent = mapping.lend(4096, 6, 7)
+    if (lent === null) throw new Error('nothing was lent')
+    mapping.write(4096, Buffer.from('T'))
+    expect([lent.toString(), lent.buffer.byteLength]).toEqual(['Tensor', 6])
+    expect(() => { mapping.write(8190, Buffer.from('abc')) }).toThrow('beyond the mapped memory')
+    expect(() => { mapping.read(8193, Buffer.alloc(0)) }).toThrow('beyond the mapped memory')
+    expect(() => mapping.lend(2 ** 53 - 1, 2, 1)).toThrow('beyond the mapped memory')
+    expect(() => { mapping.claim(0, 2 ** 52) }).toThrow('memory could not be claimed: ')
+    // A larger mapping takes the place of the first one, which the lent buffer keeps.
+    mapping.claim(8192, 4096)
+    mapping.map(12_288)
+    mapping.close()
+    closeSync(descriptor)
+    expect([lent.toString(), mapping.takeFreed()]).toEqual(['Tensor', null])
+    expect(() => { mapping.write(0, Buffer.from('a')) }).toThrow('beyond the mapped memory')
+    releaseMemory(lent)
+    await expect.poll(() => mapping.takeFreed()).toEqual([7])
+    expect(mapping.takeFreed()).toBeNull()
   })
 
   it('says what to do where it is missing or broken', () => {

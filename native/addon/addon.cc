@@ -7,6 +7,7 @@
 #include "dcmi.h"
 #include "json_numbers.h"
 #include "process_exit.h"
+#include "shared_mapping.h"
 #include "thread_info.h"
 #include "triton_host.h"
 
@@ -54,6 +55,7 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("exitAtOnce", Napi::Function::New(env, ExitAtOnceCall, "exitAtOnce"));
   exports.Set("jsonNumbers", Napi::Function::New(env, JsonNumbersCall, "jsonNumbers"));
   ExportDcmi(env, exports);
+  ExportSharedMapping(env, exports);
   ExportTritonHost(env, exports);
   return exports;
 }

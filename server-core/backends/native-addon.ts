@@ -39,6 +39,29 @@ export interface DcmiValues {
 
 export type DcmiCallback = (...result: [error: Error & { readonly dcmiCode: number }, values: null] | [error: null, values: DcmiValues]) => void
 
+/**
+ * Memory of a file in shared memory that is open, mapped as far as `map` said. Offsets and lengths are bytes; what lies beyond is a RangeError. The file must
+ * not become shorter meanwhile: whoever touches memory that is gone gets a signal.
+ */
+export interface SharedMapping {
+  /** Makes the file as long as that, with its pages claimed: using them never fails. @throws Error with `errno` where memory is exhausted */
+  claim(offset: number, byteLength: number): void
+  /** From now on the first `byteLength` bytes. What was lent keeps its memory. @throws Error with `errno` */
+  map(byteLength: number): void
+  write(offset: number, bytes: Uint8Array): void
+  /** Fills `target`. */
+  read(offset: number, target: Uint8Array): void
+  /**
+   * The bytes where they are, mapped as long as the buffer is there; null where the engine allows no such buffers. `takeFreed` gives its token once the buffer
+   * was collected, or given back with `releaseMemory`.
+   */
+  lend(offset: number, byteLength: number, token: number): Buffer | null
+  /** Tokens of lent buffers that are gone since the last call; null: none. */
+  takeFreed(): number[] | null
+  /** Lets go of the memory; lent buffers keep it. */
+  close(): void
+}
+
 export interface NativeAddon {
   /** Names the calling thread as `top -H` shows it; the kernel keeps 15 bytes, longer names are cut. */
   nameCurrentThread(name: string): void
@@ -56,6 +79,8 @@ export interface NativeAddon {
    * ASCII. What is left over of the bytes is ignored.
    */
   jsonNumbers(elements: Uint8Array, isSingle: boolean): Buffer
+  /** Maps a file by its descriptor, which has to stay open as long as `claim` and `map` are called. */
+  readonly SharedMapping: new (descriptor: number) => SharedMapping
   /** Loads backend libraries. */
   readonly TritonHost: TritonHostConstructor
   /** Metrics that backends made, of all hosts of the process, in Prometheus' text format. */
