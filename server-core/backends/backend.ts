@@ -34,6 +34,8 @@ export interface BackendModelContext extends BackendContext {
   readonly autoComplete: boolean
   /** The instance groups as the config has them, before defaults filled them in; a backend may prefer others where there are none. Absent: unknown. */
   readonly writtenInstanceGroups?: readonly ModelInstanceGroup[]
+  /** Aborted: the load is not wanted any more. A call that hangs can be ended then; its result is not waited for. */
+  readonly outdated?: AbortSignal
   /** The backend's own library serves, whatever file `runtime` names: whoever asks has found that no such file is there. */
   readonly takesOwnLibrary?: boolean
 }
@@ -51,6 +53,8 @@ export interface BackendInstanceContext {
   /** `instance_group { profile }` and `{ secondary_devices }`. */
   readonly profiles?: readonly string[]
   readonly secondaryDevices?: readonly { readonly kind: string; readonly device_id: number }[]
+  /** Aborted: the instance is not wanted any more. Whoever makes it can end what hangs, and fail. */
+  readonly unwanted?: AbortSignal
   /** For backends that count their executions themselves (`CountedExecution`), `batchSize` being the total of the batch. */
   readonly countExecution?: (batchSize: number, times: ExecutionTimes) => void
 }
@@ -141,6 +145,8 @@ export interface BackendModelInstance {
   isReady?(): Promise<void>
   /** Told once when the instance dies outside `execute` (its thread crashed). */
   onDeath?(listener: (error: Error) => void): void
+  /** It is finalized once its batch is over. One that nobody waits for any more can be ended where it does not come back. */
+  leaving?(): void
   finalize(): Promise<void>
 }
 

@@ -126,6 +126,7 @@ export class ModelLoader {
       config: grouped,
       autoComplete: !disableAutoComplete,
       writtenInstanceGroups: config.instance_group,
+      ...(options.outdated === undefined ? {} : { outdated: options.outdated }),
     })
     let model: Model
     try {

@@ -70,6 +70,8 @@ export class ModelInstance implements PayloadRunner {
   #running: Promise<void> | null = null
   /** Ends the execution that goes on when the instance dies, whether or not its backend does. */
   #abandonExecution: ((error: Error) => void) | null = null
+  /** Ends a start that hangs, where the backend can. */
+  readonly #unwanted = new AbortController()
   #trouble = ''
   /** When the next attempt begins, milliseconds since the epoch. */
   #restartAt = 0
@@ -137,6 +139,12 @@ export class ModelInstance implements PayloadRunner {
     this.#restartNow()
   }
 
+  /** It stops once its batch is over, and should not hang for that. */
+  leaving(): void { this.#backend?.leaving?.() }
+
+  /** What starts is not wanted any more: the backend may end a call that hangs. The start then fails. */
+  abandonStart(): void { this.#unwanted.abort() }
+
   /** Creates the backend's instance and warms it up. It does not take work before `join`. On failure nothing of it is left. */
   async start(): Promise<void> {
     this.#starting = this.#start()
@@ -151,7 +159,7 @@ export class ModelInstance implements PayloadRunner {
     const { backendModel, context, clock, statistics, warmUp } = this.#options
     await this.#options.allow?.()
     const instance = await backendModel.initializeInstance({
-      ...context, countExecution: (batchSize, times) => { statistics.countExecution(batchSize, times, clock.wallMilliseconds()) },
+      ...context, unwanted: this.#unwanted.signal, countExecution: (batchSize, times) => { statistics.countExecution(batchSize, times, clock.wallMilliseconds()) },
     })
     if (this.#isStopped()) {
       await instance.finalize()
@@ -200,6 +208,8 @@ export class ModelInstance implements PayloadRunner {
     this.#state = 'STOPPED'
     this.#options.pool.remove(this)
     this.#cancelRestart?.()
+    this.#unwanted.abort()
+    this.leaving()
     try {
       // A start that fails now has freed what it made, and nobody waits for its reason.
       await this.#starting?.catch(() => {})

@@ -276,12 +276,16 @@ export class Model {
       onOutOfService: (error) => { this.#instanceOut(error) },
       onStateChanged: () => { this.#instanceChanged() },
     })
+    const abandon = () => { instance.abandonStart() }
+    steps.outdated?.addEventListener('abort', abandon, { once: true })
     try {
       await instance.start()
       steps.outdated?.throwIfAborted()
     } catch (error) {
       await instance.stop()
       throw error
+    } finally {
+      steps.outdated?.removeEventListener('abort', abandon)
     }
     listener = NO_STEPS
     return instance
@@ -498,6 +502,7 @@ export class Model {
     this.#scheduler.stopAccepting()
     // A sequence that still has its slot would keep those of the backlog, and this, until it idles out.
     this.#scheduler.endSequences?.()
+    for (const instance of [...this.#instances, ...this.#leaving]) instance.leaving()
     if (this.#inflightCount > 0) await new Promise<void>((resolve) => { this.#drained.push(resolve) })
     await this.#free()
   }

@@ -5,13 +5,14 @@ import type { InferenceServer } from '../../inference-server.ts'
 import { modelConfigToJson, printModelConfigJson, readModelConfigJson } from '../../model-config/json-config.ts'
 import { ServerError } from '../../server-error.ts'
 import type { Backend, BackendInstanceContext, BackendModelContext } from '../backend.ts'
+import { CallWatch } from './call-watch.ts'
 import { CardAssignment } from './card-assignment.ts'
 import { EnvironmentCache } from './environments/environment-cache.ts'
 import { isExecutable } from './environments/environment-folder.ts'
 import { findPythonEnvironment, type PythonEnvironment } from './python-environment.ts'
 import { PythonInstance } from './python-instance.ts'
 import { PythonMetrics } from './python-metrics.ts'
-import { readPythonSettings, refuseWrongParameters, settingsWithoutEffect } from './python-settings.ts'
+import { readCallLimits, readPythonSettings, refuseWrongParameters, settingsWithoutEffect } from './python-settings.ts'
 import { notHealthy, StubConnection } from './stub-connection.ts'
 
 const KIND_NAMES = { KIND_CPU: 'CPU', KIND_GPU: 'GPU', KIND_MODEL: 'MODEL' } as const
@@ -37,6 +38,7 @@ export function createPythonBackend(): Backend {
       async initializeModel(context) {
         const settings = readPythonSettings(context.backendConfig)
         refuseWrongParameters(context.config)
+        const limits = readCallLimits(context.config, settings)
         const cards = CardAssignment.read(context.config, process.env)
         const code = await findModelCode(context, codeDirectory)
         await sayOnce(said, context)
@@ -51,6 +53,7 @@ export function createPythonBackend(): Backend {
           return {
             config,
             answersLater: true,
+            copiesInputs: true,
             asksReadiness: true,
             // What its processes hold, so that one that leaks is seen. They end with their instances.
             get memoryUsage() {
@@ -60,8 +63,9 @@ export function createPythonBackend(): Backend {
             },
             async initializeInstance(instance) {
               const created = await PythonInstance.create({
-                config, settings, environment, server, metrics, log: context.log,
+                config, settings, limits, environment, server, metrics, log: context.log,
                 logFields: { model: context.modelName, version: String(context.modelVersion), instance: instance.name },
+                ...(instance.unwanted === undefined ? {} : { unwanted: instance.unwanted }),
                 start: {
                   op: 'initialize', name: instance.name, ...place, config: {},
                   is_decoupled: config.model_transaction_policy?.decoupled === true, args: argumentsOf(context, config, instance, cards),
@@ -143,26 +147,41 @@ async function requireModelFile({ config, modelName, versionDirectory }: Backend
  * @throws ServerError INTERNAL with Python's text
  */
 async function complete(context: BackendModelContext, place: ModelCode & { readonly version_directory: string; readonly environment: PythonEnvironment }): Promise<ModelConfig> {
-  const { config, modelName, log } = context
+  const { config, modelName, log, outdated } = context
   const { environment, ...directories } = place
+  const settings = readPythonSettings(context.backendConfig)
+  const logFields = { model: modelName, version: String(context.modelVersion) }
   const { promise, resolve, reject } = Promise.withResolvers<Readonly<Record<string, unknown>> | null>()
   // It may be told before anybody waits.
   promise.catch(() => {})
   const connection = new StubConnection({
-    settings: readPythonSettings(context.backendConfig), environment, log, logFields: { model: modelName, version: String(context.modelVersion) },
+    settings, environment, log, logFields,
     start: { op: 'auto_complete', name: modelName, ...directories, is_decoupled: false, args: {}, config: modelConfigToJson(config) },
     onMessage: (message) => {
       if (message.op === 'completed') resolve(message.config)
       else if (message.op === 'failed') reject(new ServerError('INTERNAL', message.error))
+      else if (message.op === 'stack') watch.tell(message.stack)
       else if ('call' in message) connection.send({ op: 'answer', call: message.call, error: 'auto_complete_config cannot ask the server anything' })
     },
     onExit: (end) => { reject(new ServerError('INTERNAL', notHealthy(modelName, end))) },
   })
-  await connection.start()
+  const watch = new CallWatch({
+    log, logFields, slowSeconds: settings.slowCallSeconds,
+    askStack: () => { connection.send({ op: 'stack' }) },
+    onLimit: (call, seconds) => { connection.endHanging(`${call} did not return within ${seconds} seconds`) },
+  })
+  const abandon = () => { connection.kill('its load was given up') }
+  outdated?.addEventListener('abort', abandon, { once: true })
   try {
+    outdated?.throwIfAborted()
+    await connection.start()
+    watch.begin('auto_complete_config', readCallLimits(config, settings).initializeSeconds)
+    watch.start()
     const completed = await promise
     return completed === null ? config : withCompletion(config, readModelConfigJson(JSON.stringify(completed)))
   } finally {
+    outdated?.removeEventListener('abort', abandon)
+    watch.stop()
     await connection.closeWithin(1000)
   }
 }

@@ -13,6 +13,10 @@ export interface PythonSettings {
   readonly regionPrefix: string
   /** How long a process may take to start, or to answer while it runs. */
   readonly stubTimeoutSeconds: number
+  /** Limits of calls into a model, after which its process is ended; 0: none. */
+  readonly limits: CallLimits
+  /** Seconds after which the log says where a call hangs; 0: never. */
+  readonly slowCallSeconds: number
   /** Path or name. */
   readonly interpreter: string
   /** Absolute: where archives of environments are unpacked. */
@@ -23,13 +27,24 @@ export interface PythonSettings {
   readonly cannLibraryDirectory: string
 }
 
+export interface CallLimits {
+  /** Also of `auto_complete_config`. */
+  readonly initializeSeconds: number
+  readonly executeSeconds: number
+}
+
 const MEBIBYTE = 1024 * 1024
 /** An environment with torch and CUDA or CANN packages has some 10 GiB. */
 const DEFAULT_ENVIRONMENT_BYTES = 64 * 1024 * MEBIBYTE
+const SLOW_CALL_SECONDS = 30
 const PREFIX_PATTERN = /^[\w.-]{1,200}$/
 
 /** A name of the path: what models run with where nobody chose. */
 export const DEFAULT_INTERPRETER = 'python3'
+
+/** Parameters of a model: limits of its calls in seconds, 0 for none. */
+const INITIALIZE_TIMEOUT_PARAMETER = 'INITIALIZE_TIMEOUT_SECONDS'
+const EXECUTE_TIMEOUT_PARAMETER = 'EXECUTE_TIMEOUT_SECONDS'
 
 /** @throws ServerError INVALID_ARG that names the flag */
 export function readPythonSettings(backendConfig: Readonly<Record<string, string>>): PythonSettings {
@@ -45,6 +60,7 @@ export function readPythonSettings(backendConfig: Readonly<Record<string, string
   if (!/^\d{1,6}$/.test(timeout) || Number(timeout) === 0) {
     throw new ServerError('INVALID_ARG', `--backend-config=python,stub-timeout-seconds must be a whole number of seconds from 1 on, got '${timeout}'`)
   }
+  const seconds = (key: string, otherwise: number) => readSeconds(backendConfig[key], `--backend-config=python,${key}`, otherwise)
   const regionPrefix = backendConfig['shm-region-prefix-name'] ?? DEFAULT_REGION_PREFIX
   if (!PREFIX_PATTERN.test(regionPrefix)) {
     throw new ServerError('INVALID_ARG', `--backend-config=python,shm-region-prefix-name must be letters, digits, '_', '-' and '.', got '${regionPrefix}'`)
@@ -56,11 +72,25 @@ export function readPythonSettings(backendConfig: Readonly<Record<string, string
     regionGrowthByteSize: bytes('shm-growth-byte-size', 1, "shm-growth-byte-size can't be smaller than 1 byte"),
     regionPrefix,
     stubTimeoutSeconds: Number(timeout),
+    limits: { initializeSeconds: seconds('initialize-timeout-seconds', 0), executeSeconds: seconds('execute-timeout-seconds', 0) },
+    slowCallSeconds: seconds('slow-call-seconds', SLOW_CALL_SECONDS),
     interpreter: backendConfig['interpreter'] ?? DEFAULT_INTERPRETER,
     environmentCacheDirectory: cacheDirectory,
     environmentByteSizeLimit: bytes(BYTE_SIZE_LIMIT_SETTING, 1, `--backend-config=python,${BYTE_SIZE_LIMIT_SETTING} must be at least 1`, DEFAULT_ENVIRONMENT_BYTES),
     cannLibraryDirectory: backendConfig[CANN_LIBRARIES] ?? '',
   }
+}
+
+/** The limits of a model: its parameters before those of the server. @throws ServerError INVALID_ARG that names the parameter */
+export function readCallLimits({ name, parameters }: ModelConfig, { limits }: PythonSettings): CallLimits {
+  const seconds = (parameter: string, otherwise: number) => readSeconds(parameters[parameter]?.string_value, `parameter ${parameter} of model '${name}'`, otherwise)
+  return { initializeSeconds: seconds(INITIALIZE_TIMEOUT_PARAMETER, limits.initializeSeconds), executeSeconds: seconds(EXECUTE_TIMEOUT_PARAMETER, limits.executeSeconds) }
+}
+
+function readSeconds(text: string | undefined, what: string, otherwise: number): number {
+  if (text === undefined) return otherwise
+  if (!/^\d{1,6}$/.test(text)) throw new ServerError('INVALID_ARG', `${what} must be a whole number of seconds, 0 for none, got '${text}'`)
+  return Number(text)
 }
 
 /** @throws ServerError INVALID_ARG */

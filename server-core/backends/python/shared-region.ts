@@ -1,16 +1,14 @@
 import { randomUUID } from 'node:crypto'
-import { closeSync, constants, fstatSync, ftruncateSync, openSync, readSync, statfsSync, unlinkSync, writevSync } from 'node:fs'
+import { closeSync, constants, openSync, statfsSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { ServerError } from '../../server-error.ts'
+import { MORE_MEMORY, RegionMemory } from './region-memory.ts'
 
 export const SHARED_MEMORY_DIRECTORY = '/dev/shm'
 export const DEFAULT_REGION_PREFIX = 'triton_python_backend_shm_region_'
 
 /** Tensors begin at multiples of it: a cache line, and what vector instructions like. */
 const ALIGNMENT = 64
-
-/** What to do about too little shared memory. */
-const MORE_MEMORY = `Give ${SHARED_MEMORY_DIRECTORY} more memory (mount -o remount,size=... ${SHARED_MEMORY_DIRECTORY}, for containers --shm-size)`
 
 export interface RegionSettings {
   /** Bytes at the start. */
@@ -20,6 +18,15 @@ export interface RegionSettings {
   readonly prefix: string
   /** Default: /dev/shm. */
   readonly directory?: string
+  /** False: through the file, also where it could be mapped. Default: true. */
+  readonly isMapped?: boolean
+}
+
+/** A piece that is in use. */
+interface Block {
+  readonly length: number
+  /** Whoever wrote it, and those who look at it where it is. */
+  holds: number
 }
 
 /**
@@ -37,34 +44,24 @@ export function openUnnamedFile({ prefix, directory = SHARED_MEMORY_DIRECTORY }:
   }
 }
 
-/** Reads from a region. @throws ServerError INTERNAL where it is shorter */
-export function readRegion(descriptor: number, offset: number, byteLength: number): Uint8Array {
-  const bytes = Buffer.allocUnsafeSlow(byteLength)
-  let done = 0
-  while (done < byteLength) {
-    const count = readSync(descriptor, bytes, done, byteLength - done, offset + done)
-    if (count === 0) throw new ServerError('INTERNAL', `a Python model describes a tensor of ${byteLength} bytes at ${offset}, which is beyond its shared memory`)
-    done += count
-  }
-  return bytes
-}
-
 /**
- * Memory for tensors on their way to a stub, which maps it. This side is the only one that allocates; it writes through the file, so that memory that is
- * not to be had is an error of the call and no signal.
+ * Memory for tensors on their way to a stub, which maps it. This side is the only one that allocates. Its pages are claimed before they are used, or written
+ * through the file, so that memory that is not to be had is an error of the call and no signal.
  */
 export class SharedRegion {
   readonly descriptor: number
   readonly #settings: RegionSettings
+  readonly #memory: RegionMemory
   #size = 0
   /** By offset, never two that touch. */
   readonly #free: { offset: number; length: number }[] = []
-  readonly #used = new Map<number, number>()
+  readonly #used = new Map<number, Block>()
 
   /** @throws ServerError UNAVAILABLE where there is too little shared memory */
   constructor(settings: RegionSettings) {
     this.#settings = settings
     this.descriptor = openUnnamedFile(settings)
+    this.#memory = new RegionMemory(this.descriptor, settings.isMapped)
     try {
       this.#extend(settings.byteSize)
     } catch (error) {
@@ -74,7 +71,10 @@ export class SharedRegion {
   }
 
   get byteSize(): number { return this.#size }
-  get usedBlocks(): number { return this.#used.size }
+  get usedBlocks(): number {
+    this.#takeBack()
+    return this.#used.size
+  }
 
   /** Copies the parts in, one behind another. @returns the offset of each; the first one names the block for `release`. @throws ServerError UNAVAILABLE */
   write(parts: readonly Uint8Array[]): number[] {
@@ -86,7 +86,7 @@ export class SharedRegion {
     try {
       for (const [index, part] of parts.entries()) {
         offsets.push(offset)
-        this.#writeAt(part, offset)
+        this.#memory.write(part, offset)
         offset += lengths[index] ?? 0
       }
     } catch (error) {
@@ -97,27 +97,44 @@ export class SharedRegion {
   }
 
   release(offset: number): void {
-    const length = this.#used.get(offset)
-    if (length === undefined) return
+    const block = this.#used.get(offset)
+    if (block === undefined || --block.holds > 0) return
     this.#used.delete(offset)
-    this.#giveBack(offset, length)
+    this.#giveBack(offset, block.length)
   }
 
-  close(): void { closeSync(this.descriptor) }
+  /** A copy of what lies there. @throws ServerError INTERNAL beyond the end */
+  read(offset: number, byteLength: number): Uint8Array { return this.#memory.read(offset, byteLength) }
 
-  #writeAt(part: Uint8Array, offset: number): void {
-    let done = 0
-    while (done < part.byteLength) {
-      try {
-        done += writevSync(this.descriptor, [done === 0 ? part : part.subarray(done)], offset + done)
-      } catch (cause) {
-        if ((cause as NodeJS.ErrnoException).code !== 'ENOSPC') throw cause
-        throw new ServerError('UNAVAILABLE', `shared memory is full: an input of ${part.byteLength} bytes could not be written. ${MORE_MEMORY}`, { cause })
-      }
-    }
+  /**
+   * What lies there, where it is; null: it is to be copied. Its block is not used again before nobody holds those bytes any more.
+   * @param near the block that it is most likely part of
+   */
+  lend(offset: number, byteLength: number, near: number): Uint8Array | null {
+    const start = this.#blockAround(offset, byteLength, near)
+    const block = start === null ? undefined : this.#used.get(start)
+    if (start === null || block === undefined) return null
+    const bytes = this.#memory.lend(offset, byteLength, start)
+    if (bytes !== null) block.holds++
+    return bytes
+  }
+
+  close(): void {
+    this.#memory.close()
+    closeSync(this.descriptor)
+  }
+
+  #takeBack(): void { for (const start of this.#memory.takeBack()) this.release(start) }
+
+  #blockAround(offset: number, byteLength: number, near: number): number | null {
+    const contains = (start: number, block: Block | undefined) => block !== undefined && start <= offset && offset + byteLength <= start + block.length
+    if (contains(near, this.#used.get(near))) return near
+    for (const [start, block] of this.#used) if (contains(start, block)) return start
+    return null
   }
 
   #take(length: number): number {
+    this.#takeBack()
     let index = this.#free.findIndex((candidate) => candidate.length >= length)
     if (index < 0) {
       const last = this.#free.at(-1)
@@ -130,7 +147,7 @@ export class SharedRegion {
     const { offset } = found
     if (found.length === length) this.#free.splice(index, 1)
     else this.#free[index] = { offset: offset + length, length: found.length - length }
-    this.#used.set(offset, length)
+    this.#used.set(offset, { length, holds: 1 })
     return offset
   }
 
@@ -146,8 +163,8 @@ export class SharedRegion {
       throw new ServerError('UNAVAILABLE', `Failed to increase the shared memory pool by ${added} bytes to ${this.#size + added}: ${directory} has ${bavail * bsize} bytes left. ${MORE_MEMORY}`)
     }
     const start = this.#size
+    this.#memory.extend(start, added)
     this.#size += added
-    ftruncateSync(this.descriptor, this.#size)
     this.#giveBack(start, added)
   }
 
@@ -169,8 +186,5 @@ export class SharedRegion {
     else this.#free.splice(low, 0, { offset, length })
   }
 }
-
-/** How large a region is now, as its owner made it. */
-export function regionByteSize(descriptor: number): number { return fstatSync(descriptor).size }
 
 function alignUp(byteLength: number): number { return Math.ceil(byteLength / ALIGNMENT) * ALIGNMENT }

@@ -2,13 +2,18 @@ import { closeSync } from 'node:fs'
 import type { Tensor } from '../../contract/inference.ts'
 import type { PythonProcess } from '../../contract/repository.ts'
 import type { Logger } from '../../logger.ts'
+import { isWorthReleasing } from '../../release-memory.ts'
 import { ServerError } from '../../server-error.ts'
 import type { PythonEnvironment } from './python-environment.ts'
 import type { PythonSettings } from './python-settings.ts'
-import { openUnnamedFile, readRegion, SharedRegion } from './shared-region.ts'
+import { RegionMemory } from './region-memory.ts'
+import { openUnnamedFile, SharedRegion } from './shared-region.ts'
 import type { CallMemory } from './stub-calls.ts'
 import type { FromStub, ServerTensor, StubStart, StubTensor, ToStub } from './stub-messages.ts'
 import { StubProcess, type StubEnd } from './stub-process.ts'
+
+/** How long a process that is given up may take to write the stacks of its threads. */
+export const DUMP_MILLISECONDS = 500
 
 export interface StubConnectionOptions {
   readonly settings: PythonSettings
@@ -26,7 +31,9 @@ export interface StubConnectionOptions {
 export class StubConnection implements CallMemory {
   readonly #options: StubConnectionOptions
   readonly #serverRegion: SharedRegion
-  readonly #stubMemory: number
+  /** Of the stub's region: descriptor and bytes. */
+  readonly #stubDescriptor: number
+  readonly #stubMemory: RegionMemory
   #process: StubProcess | null = null
   #isClosed = false
   #python: PythonProcess | null = null
@@ -37,7 +44,8 @@ export class StubConnection implements CallMemory {
     const { regionByteSize, regionGrowthByteSize, regionPrefix } = options.settings
     this.#serverRegion = new SharedRegion({ byteSize: regionByteSize, growthByteSize: regionGrowthByteSize, prefix: regionPrefix })
     try {
-      this.#stubMemory = openUnnamedFile({ prefix: regionPrefix })
+      this.#stubDescriptor = openUnnamedFile({ prefix: regionPrefix })
+      this.#stubMemory = new RegionMemory(this.#stubDescriptor)
     } catch (error) {
       this.#serverRegion.close()
       throw error
@@ -68,7 +76,7 @@ export class StubConnection implements CallMemory {
     const { promise: started, resolve, reject } = Promise.withResolvers<void>()
     let hasStarted = false
     const stub = await StubProcess.start({
-      ...environment, serverMemory: this.#serverRegion.descriptor, ownMemory: this.#stubMemory, log, logFields,
+      ...environment, serverMemory: this.#serverRegion.descriptor, ownMemory: this.#stubDescriptor, log, logFields,
       onMessage: (message) => {
         for (const offset of message.free ?? []) this.#serverRegion.release(offset)
         if (message.op === 'started') {
@@ -100,16 +108,44 @@ export class StubConnection implements CallMemory {
     }
   }
 
-  send(message: ToStub): void { this.#process?.send(message) }
+  send(message: ToStub): void {
+    this.#takeBack()
+    this.#process?.send(message)
+  }
 
   take(tensors: readonly StubTensor[]): Tensor[] {
     try {
-      return tensors.map(([name, datatype, shape, region, offset, byteLength]) => (
-        { name, datatype, shape, data: readRegion(region === 0 ? this.#serverRegion.descriptor : this.#stubMemory, offset, byteLength) }
-      ))
+      return tensors.map((tensor) => ({ ...described(tensor), data: this.#copy(tensor) }))
     } finally {
       this.discard(tensors)
     }
+  }
+
+  /**
+   * Outputs: large ones where they lie, in memory that is free again when they are given back (`releaseMemory`) or collected.
+   * @param block that of the inputs of the request: an output may be a view of them
+   */
+  takeOutputs(tensors: readonly StubTensor[], block: number): Tensor[] {
+    const copied: StubTensor[] = []
+    try {
+      return tensors.map((tensor) => {
+        const [, , , region, offset, byteLength] = tensor
+        const lent = region === 0 ? this.#serverRegion.lend(offset, byteLength, block) : this.#stubMemory.lend(offset, byteLength, offset)
+        if (lent === null) copied.push(tensor)
+        const data = lent ?? this.#copy(tensor)
+        return { ...described(tensor), data, ...(isWorthReleasing(data) ? { isExclusive: true } : {}) }
+      })
+    } finally {
+      this.discard(copied)
+    }
+  }
+
+  #copy([, , , region, offset, byteLength]: StubTensor): Uint8Array { return (region === 0 ? this.#serverRegion : this.#stubMemory).read(offset, byteLength) }
+
+  /** What was lent of the stub's region and is free again. */
+  #takeBack(): void {
+    const offsets = this.#stubMemory.takeBack()
+    if (offsets.length > 0) this.#process?.freeLater(offsets)
   }
 
   /** Tensors of the stub that nobody reads. */
@@ -118,7 +154,7 @@ export class StubConnection implements CallMemory {
   }
 
   takeBytes(offset: number, byteLength: number): Uint8Array {
-    const bytes = readRegion(this.#stubMemory, offset, byteLength)
+    const bytes = this.#stubMemory.read(offset, byteLength)
     if (byteLength > 0) this.#process?.freeLater([offset])
     return bytes
   }
@@ -147,11 +183,22 @@ export class StubConnection implements CallMemory {
   release(block: number): void { this.#serverRegion.release(block) }
 
   /** Freed memory of the stub goes back now, without waiting for a message to take it along. */
-  freeNow(): void { this.#process?.freeNow() }
+  freeNow(): void {
+    this.#takeBack()
+    this.#process?.freeNow()
+  }
 
   dumpStacks(): void { this.#process?.dumpStacks() }
 
-  kill(): void { this.#process?.kill() }
+  /** Ends the process. @param reason as in `StubProcess.kill` */
+  kill(reason = ''): void { this.#process?.kill(reason) }
+
+  /** The same for one that hangs: the stacks of its threads go to the log before, where it can still tell them. */
+  endHanging(reason: string): void {
+    this.#options.log.error(`the process of a Python model is ended: ${reason}. The stacks of its threads follow where it can still tell them`, this.#options.logFields)
+    this.dumpStacks()
+    setTimeout(() => { this.kill(reason) }, DUMP_MILLISECONDS)
+  }
 
   /** Ends the process where it still runs, and frees the memory. */
   async close(): Promise<void> {
@@ -160,7 +207,8 @@ export class StubConnection implements CallMemory {
     this.#process?.kill()
     await this.#process?.exited
     this.#serverRegion.close()
-    closeSync(this.#stubMemory)
+    this.#stubMemory.close()
+    closeSync(this.#stubDescriptor)
   }
 
   /** The process ends by itself; after a while it is ended. */
@@ -183,6 +231,8 @@ export class StubConnection implements CallMemory {
     }
   }
 }
+
+function described([name, datatype, shape]: StubTensor): Pick<Tensor, 'name' | 'datatype' | 'shape'> { return { name, datatype, shape } }
 
 /** Triton's sentence, then how the process ended and what it said last. */
 export function notHealthy(name: string, { how, lastLines }: StubEnd): string {

@@ -65,7 +65,7 @@ export type ToStub =
   /** `hold`: whoever takes the answers has enough to do, `go`: no more. */
   | { readonly op: 'cancel' | 'hold' | 'go'; readonly request: number }
   | { readonly op: 'is_ready'; readonly call: number }
-  | { readonly op: 'ping' | 'free' | 'finalize' }
+  | { readonly op: 'ping' | 'free' | 'finalize' | 'stack' }
   | CallAnswer
 
 export interface StubResponse {
@@ -114,6 +114,8 @@ export type FromStub = (
   | { readonly op: 'dropped'; readonly request: number }
   | { readonly op: 'log'; readonly level: 'INFO' | 'WARNING' | 'ERROR' | 'VERBOSE'; readonly message: string; readonly file: string; readonly line: number }
   | { readonly op: 'pong' }
+  /** Where the main thread is, as Python prints it. */
+  | { readonly op: 'stack'; readonly stack: string }
   | { readonly op: 'readiness'; readonly call: number; readonly error: string | null }
   | { readonly op: 'finalized'; readonly error: string | null }
   | { readonly op: 'cancel_infer'; readonly cancelled: number }

@@ -3,14 +3,15 @@ import { once } from 'node:events'
 import { fstatSync, readdirSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { ProcessWatcher } from './process-watcher.ts'
+import { releaseMemory } from '../../release-memory.ts'
 import { PythonMetrics } from './python-metrics.ts'
-import { openUnnamedFile, readRegion, SharedRegion } from './shared-region.ts'
+import { openUnnamedFile, SharedRegion } from './shared-region.ts'
 import { StubHealth } from './stub-health.ts'
 import { LineReader, MAX_LINES_PER_SECOND } from './stub-log.ts'
 import { errorOf, failureOf, parametersJson, parametersOf, sequenceFlags, sequenceIdOf, sequenceOf } from './stub-values.ts'
 
-describe('SharedRegion', () => {
-  const settings = { byteSize: 4096, growthByteSize: 4096, prefix: 'npu_console_test_' }
+describe.each([['mapped', true], ['through its file', false]])('SharedRegion, %s', (_how, isMapped) => {
+  const settings = { byteSize: 4096, growthByteSize: 4096, prefix: 'npu_console_test_', isMapped }
   const filled = (length: number, value: number) => new Uint8Array(length).fill(value)
 
   it('has no name, gives memory again, and joins neighbours', () => {
@@ -25,7 +26,7 @@ describe('SharedRegion', () => {
     expect(region.usedBlocks).toBe(0)
     expect(region.write([filled(4096, 5)])).toEqual([0])
     expect(region.byteSize).toBe(4096)
-    expect(readRegion(region.descriptor, 4000, 96)).toEqual(Buffer.alloc(96, 5))
+    expect(region.read(4000, 96)).toEqual(Buffer.alloc(96, 5))
     region.close()
   })
 
@@ -34,8 +35,8 @@ describe('SharedRegion', () => {
     const first = region.write([filled(1000, 1)])[0] ?? -1
     const large = region.write([filled(10_000, 2)])[0] ?? -1
     expect([region.byteSize, fstatSync(region.descriptor).size]).toEqual([12_288, 12_288])
-    expect(readRegion(region.descriptor, first, 1000)).toEqual(Buffer.alloc(1000, 1))
-    expect(readRegion(region.descriptor, large, 10_000)).toEqual(Buffer.alloc(10_000, 2))
+    expect(region.read(first, 1000)).toEqual(Buffer.alloc(1000, 1))
+    expect(region.read(large, 10_000)).toEqual(Buffer.alloc(10_000, 2))
     region.close()
   })
 
@@ -55,18 +56,49 @@ describe('SharedRegion', () => {
         held.set(region.write([filled(length, value)])[0] ?? -1, { length, value })
       }
       if (round % 50 !== 0) continue
-      for (const [offset, { length, value }] of held) expect(readRegion(region.descriptor, offset, length).every((byte) => byte === value)).toBe(true)
+      for (const [offset, { length, value }] of held) expect(region.read(offset, length).every((byte) => byte === value)).toBe(true)
     }
     for (const offset of held.keys()) region.release(offset)
     region.write([filled(region.byteSize, 1)])
     region.close()
   })
 
+  it('lends large pieces where they can be mapped, which outlast it', () => {
+    const region = new SharedRegion(settings)
+    const block = region.write([filled(100, 1), filled(70_000, 2)])[0] ?? -1
+    expect([region.lend(128, 66_000, 999) === null, region.lend(0, 100, block), region.lend(128, 200_000, block)]).toEqual([!isMapped, null, null])
+    const lent = region.lend(128, 70_000, block)
+    region.release(block)
+    expect(region.usedBlocks).toBe(isMapped ? 1 : 0)
+    region.close()
+    if (lent === null) return
+    expect(Buffer.alloc(70_000, 2).equals(lent)).toBe(true)
+  })
+
   it('says what to do where memory is not to be had', () => {
     expect(() => new SharedRegion({ ...settings, byteSize: 2 ** 50 })).toThrow(/^Failed to increase the shared memory pool by 1125899906842624 bytes to 1125899906842624: \/dev\/shm has \d+ bytes left\. Give \/dev\/shm more memory/)
     expect(() => openUnnamedFile({ prefix: 'x', directory: '/nowhere' })).toThrow('Python models need shared memory, and no file can be made in /nowhere: ENOENT')
     const region = new SharedRegion(settings)
-    expect(() => readRegion(region.descriptor, 4000, 1000)).toThrow('a tensor of 1000 bytes at 4000, which is beyond its shared memory')
+    expect(() => region.read(4000, 1000)).toThrow('a tensor of 1000 bytes at 4000, which is beyond its shared memory')
+    region.close()
+  })
+})
+
+describe('SharedRegion with memory that is lent', () => {
+  it('uses blocks again that were lent', async () => {
+    const region = new SharedRegion({ byteSize: 4096, growthByteSize: 4096, prefix: 'npu_console_test_' })
+    const block = region.write([new Uint8Array(70_000).fill(2)])[0] ?? -1
+    const [first, second] = [region.lend(0, 70_000, block), region.lend(0, 65_536, block)]
+    if (first === null || second === null) throw new Error('nothing was lent')
+    region.release(block)
+    releaseMemory(first)
+    await new Promise((resolve) => { setImmediate(resolve) })
+    expect(region.usedBlocks).toBe(1)
+    expect(region.write([new Uint8Array(64)])).not.toEqual([0])
+    expect(second[0]).toBe(2)
+    releaseMemory(second)
+    await expect.poll(() => region.usedBlocks).toBe(1)
+    expect(region.write([new Uint8Array(70_000)])).toEqual([0])
     region.close()
   })
 })

@@ -11,6 +11,9 @@ import type { FromStub, ToStub } from './stub-messages.ts'
 /** How long what a stub wrote before its end is still read: a process that it left may hold the pipes open. */
 const DRAIN_MILLISECONDS = 500
 
+/** What the main thread of a stub works on, one after another; all else reaches it while it does. */
+const FOR_THE_MAIN_THREAD: ReadonlySet<ToStub['op']> = new Set(['initialize', 'auto_complete', 'execute', 'is_ready', 'finalize'])
+
 export interface StubProcessOptions extends PythonEnvironment {
   /** File descriptors of the server's region and the stub's own, which the stub inherits. */
   readonly serverMemory: number
@@ -24,7 +27,7 @@ export interface StubProcessOptions extends PythonEnvironment {
 }
 
 export interface StubEnd {
-  /** "it ended with exit code 3", "it was killed by SIGSEGV". */
+  /** "it ended with exit code 3", "it was killed by SIGSEGV", "it was ended: execute did not return within 5 seconds". */
   readonly how: string
   /** What it wrote last to standard error; '' : nothing. */
   readonly lastLines: string
@@ -36,17 +39,20 @@ export interface StubEnd {
 export class StubProcess {
   readonly #child: ChildProcess
   readonly #socket: Duplex
+  /** Read by a thread of its own, so that it gets through while the model works. */
+  readonly #control: Duplex
   readonly #options: StubProcessOptions
   #received: Buffer[] = []
   #receivedLength = 0
   #freed: number[] = []
   #isOver = false
+  #endReason = ''
   readonly exited: Promise<void>
 
   /** @throws ServerError UNAVAILABLE where the interpreter cannot be started */
   static async start(options: StubProcessOptions): Promise<StubProcess> {
     const child = spawn(options.interpreter, ['-B', '-u', `${STUB_DIRECTORY}/triton_python_backend_stub.py`], {
-      detached: true, env: options.variables, stdio: ['ignore', 'pipe', 'pipe', 'pipe', options.serverMemory, options.ownMemory],
+      detached: true, env: options.variables, stdio: ['ignore', 'pipe', 'pipe', 'pipe', options.serverMemory, options.ownMemory, 'pipe'],
     })
     await new Promise<void>((resolve, reject) => {
       child.once('spawn', () => { resolve() })
@@ -63,6 +69,8 @@ export class StubProcess {
     this.#child = child
     this.#options = options
     this.#socket = child.stdio[3] as Duplex
+    // The types know five descriptors.
+    this.#control = (child.stdio as readonly unknown[])[6] as Duplex
     processWatcher.watch(this.processId)
     const { log, logFields } = options
     const reader = (stream: 'stdout' | 'stderr', write: Logger['info']) => {
@@ -77,7 +85,7 @@ export class StubProcess {
     const errors = reader('stderr', log.warning)
     this.#socket.on('data', (chunk: Buffer) => { this.#receive(chunk) })
     // The end of the process says the rest.
-    this.#socket.on('error', () => {})
+    for (const socket of [this.#socket, this.#control]) socket.on('error', () => {})
     this.exited = new Promise((resolve) => {
       child.once('exit', (code, signal) => {
         this.#isOver = true
@@ -88,10 +96,9 @@ export class StubProcess {
         const tooLong = new Promise<void>((done) => { timer = setTimeout(done, DRAIN_MILLISECONDS) })
         void Promise.race([closed, tooLong]).then(() => {
           clearTimeout(timer)
-          this.#socket.destroy()
-          for (const stream of [child.stdout, child.stderr]) stream?.destroy()
+          for (const stream of [this.#socket, this.#control, child.stdout, child.stderr]) stream?.destroy()
           options.onExit({
-            how: signal === null ? `it ended with exit code ${code ?? 0}` : `it was killed by ${signal}`,
+            how: this.#endReason !== '' ? `it was ended: ${this.#endReason}` : signal === null ? `it ended with exit code ${code ?? 0}` : `it was killed by ${signal}`,
             lastLines: errors.lastLines.join('\n'),
           })
           resolve()
@@ -108,11 +115,13 @@ export class StubProcess {
     if (this.#isOver) return
     const free = this.#freed
     if (free.length > 0) this.#freed = []
-    const body = Buffer.from(JSON.stringify(free.length > 0 ? { ...message, free } : message))
-    const frame = Buffer.allocUnsafe(4 + body.length)
-    frame.writeUInt32LE(body.length, 0)
-    body.copy(frame, 4)
-    this.#socket.write(frame)
+    const text = JSON.stringify(free.length > 0 ? { ...message, free } : message)
+    const length = Buffer.byteLength(text)
+    const frame = Buffer.allocUnsafe(4 + length)
+    frame.writeUInt32LE(length, 0)
+    frame.write(text, 4)
+    const socket = FOR_THE_MAIN_THREAD.has(message.op) ? this.#socket : this.#control
+    socket.write(frame)
   }
 
   /** The stub hears with the next message that it can use the blocks again. */
@@ -124,8 +133,12 @@ export class StubProcess {
   /** The Python stacks of all its threads go to the log, also when it hangs in native code. */
   dumpStacks(): void { if (!this.#isOver) this.#child.kill('SIGUSR1') }
 
-  /** Ends the process, and everything that it started. */
-  kill(): void { if (!this.#isOver) this.#killGroup() }
+  /** Ends the process, and everything that it started. @param reason what is said of it then; '' : that it was killed */
+  kill(reason = ''): void {
+    if (this.#isOver) return
+    this.#endReason = reason
+    this.#killGroup()
+  }
 
   #killGroup(): void {
     try {

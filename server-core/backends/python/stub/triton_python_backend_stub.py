@@ -1,4 +1,4 @@
-"""The process of one Python model instance: `python3 triton_python_backend_stub.py`, started by the server with its descriptors 3 (socket), 4 and 5 (memory).
+"""The process of one Python model instance: `python3 triton_python_backend_stub.py`, started by the server with its descriptors 3 and 6 (sockets), 4 and 5 (memory).
 
 What it is to do comes over the socket. Modules of the model and of this folder are found through `sys.path`, whose first entry is this folder.
 """

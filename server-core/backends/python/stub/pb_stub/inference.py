@@ -1,7 +1,6 @@
 import asyncio
 import enum
 import json
-import threading
 
 from .data_types import text_of
 from .errors import TritonError, TritonModelException
@@ -145,9 +144,8 @@ class _Reply:
         # The one answer of a model that is not decoupled was given.
         self.is_answered = False
         self.has_sender = False
-        # Shut while whoever takes the answers has enough to do.
-        self.gate = threading.Event()
-        self.gate.set()
+        # An event: shut while whoever takes the answers has enough to do. None: it never was.
+        self.gate = None
 
     def __del__(self):
         if not self.is_closed and not (self.is_answered and not self.is_decoupled):
@@ -175,7 +173,9 @@ class InferenceResponseSender:
                 raise TritonModelException("Unable to send response. Non-decoupled model cannot send more than one response.")
             if response is None and not reply.is_answered:
                 raise TritonModelException("Unable to send response. Non-decoupled model cannot send complete final before sending a response.")
-        reply.gate.wait()
+        gate = reply.gate
+        if gate is not None:
+            gate.wait()
         message = {"op": "send", "request": reply.number, "final": flags == TRITONSERVER_RESPONSE_COMPLETE_FINAL}
         if response is not None:
             message["response"] = response._described(reply.session, reply.wanted)

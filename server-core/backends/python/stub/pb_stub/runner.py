@@ -18,7 +18,7 @@ from .inference import InferenceRequest, InferenceResponse, TRITONSERVER_REQUEST
 from .import_hints import hint_for
 from .model_code import describe_exception, import_model
 from .model_config import ModelConfig
-from .session import open_session
+from .session import end_process_group, open_session
 
 _BACKEND_DIRECTORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -80,7 +80,9 @@ class Instance:
 
     def serve(self):
         while True:
-            message = self._session.inbox.get()
+            message = self._session.receive()
+            if message is None:
+                end_process_group()
             operation = message["op"]
             if operation == "execute":
                 self._execute(message)
@@ -120,7 +122,7 @@ class Instance:
         if execute is None:
             raise _ContractError("Python model %s does not implement `execute` method." % self._path)
         result = execute(requests)
-        if inspect.isawaitable(result):
+        if result is not None and type(result) is not list and inspect.isawaitable(result):
             if self._is_decoupled:
                 asyncio.run_coroutine_threadsafe(self._await_decoupled(result, requests, replies), self._background_loop())
                 return None

@@ -8,7 +8,9 @@ import queue
 import signal
 import socket
 import struct
+import sys
 import threading
+import traceback
 import weakref
 
 import numpy as np
@@ -17,31 +19,63 @@ from .errors import TritonModelException
 from .region import OwnRegion, ServerRegion
 from .tensor import Tensor
 
+# What the main thread works on comes over one socket, which it reads itself: a batch wakes one thread only. What must get through while it works comes over
+# the other one. All answers go over the first.
 SOCKET_DESCRIPTOR = 3
 SERVER_MEMORY_DESCRIPTOR = 4
 OWN_MEMORY_DESCRIPTOR = 5
+CONTROL_DESCRIPTOR = 6
 
 _LENGTH = struct.Struct("<I")
+_CHUNK = 1 << 16
+_OWN_DIRECTORY = os.path.dirname(__file__)
+
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+_decode = json.JSONDecoder().decode
+
+
+class _Reader:
+    """The messages of a socket."""
+
+    def __init__(self, source):
+        self._socket = source
+        self._received = bytearray()
+
+    def receive(self):
+        """The next message; None: the server is gone."""
+        received = self._received
+        end = None
+        while True:
+            if end is None and len(received) >= _LENGTH.size:
+                end = _LENGTH.size + _LENGTH.unpack_from(received)[0]
+            if end is not None and len(received) >= end:
+                message = _decode(received[_LENGTH.size : end].decode("utf-8"))
+                del received[:end]
+                return message
+            chunk = self._socket.recv(_CHUNK if end is None else max(_CHUNK, end - len(received)))
+            if not chunk:
+                return None
+            received += chunk
 
 
 class Session:
     """One process, one session: `current` below."""
 
     def __init__(self):
-        for descriptor in (SOCKET_DESCRIPTOR, SERVER_MEMORY_DESCRIPTOR, OWN_MEMORY_DESCRIPTOR):
+        for descriptor in (SOCKET_DESCRIPTOR, SERVER_MEMORY_DESCRIPTOR, OWN_MEMORY_DESCRIPTOR, CONTROL_DESCRIPTOR):
             os.set_inheritable(descriptor, False)
         self.name = ""
         self.version_directory = ""
         # Requests of the model itself are answered while it executes only.
         self.may_infer = False
-        # Messages for the main thread.
-        self.inbox = queue.SimpleQueue()
-        # Requests under way, by number: what a cancellation is told to. One may come before the main thread has made the request.
+        # Requests under way, by number: what a cancellation is told to. One may come before the main thread has made the request, whose numbers only rise.
         self._requests = weakref.WeakValueDictionary()
-        self._announced = set()
+        self._last_request = 0
         self._cancelled = set()
         self._requests_lock = threading.Lock()
         self._socket = socket.socket(fileno=SOCKET_DESCRIPTOR)
+        self._work = _Reader(self._socket)
+        self._control = _Reader(socket.socket(fileno=CONTROL_DESCRIPTOR))
         self._send_lock = threading.Lock()
         self._server_memory = ServerRegion(SERVER_MEMORY_DESCRIPTOR)
         self._own_memory = None
@@ -67,7 +101,7 @@ class Session:
             released.append(self._released.popleft())
         if released:
             message["free"] = released
-        data = json.dumps(message, separators=(",", ":")).encode("ascii")
+        data = _encode(message).encode("ascii")
         with self._send_lock:
             self._socket.sendall(_LENGTH.pack(len(data)) + data)
 
@@ -92,41 +126,33 @@ class Session:
         self._left.append(message)
 
     def receive(self):
-        """The next message, read on this thread; None: the server is gone."""
-        head = self._receive_exactly(_LENGTH.size)
-        if head is None:
+        """What the main thread is to do next; None: the server is gone."""
+        try:
+            message = self._work.receive()
+        except OSError:
             return None
-        body = self._receive_exactly(_LENGTH.unpack(head)[0])
-        return None if body is None else json.loads(body)
-
-    def _receive_exactly(self, length):
-        chunk = self._socket.recv(length)
-        if len(chunk) == length:
-            return chunk
-        parts = []
-        while chunk:
-            parts.append(chunk)
-            length -= len(chunk)
-            if length == 0:
-                return b"".join(parts)
-            chunk = self._socket.recv(min(length, 1 << 20))
-        return None
+        if message is not None:
+            self._take_freed(message)
+        return message
 
     def _read(self):
         try:
             while True:
-                message = self.receive()
+                message = self._control.receive()
                 if message is None:
                     break
+                self._take_freed(message)
                 self._take(message)
         except OSError:
             pass
         end_process_group()
 
-    def _take(self, message):
+    def _take_freed(self, message):
         freed = message.get("free")
         if freed:
             self._own_memory.release(freed)
+
+    def _take(self, message):
         operation = message["op"]
         if operation == "answer":
             number = message["call"]
@@ -143,11 +169,8 @@ class Session:
             self._cancel(message["request"])
         elif operation in ("hold", "go"):
             self._gate(message["request"], operation == "hold")
-        elif operation != "free":
-            if operation == "execute":
-                with self._requests_lock:
-                    self._announced.update(request["request"] for request in message["requests"])
-            self.inbox.put(message)
+        elif operation == "stack":
+            self.send({"op": "stack", "stack": _main_stack()})
 
     def _cancel(self, number):
         with self._requests_lock:
@@ -155,23 +178,28 @@ class Session:
             if reply is not None:
                 reply.is_cancelled = True
                 # Nobody takes the answers any more.
-                reply.gate.set()
-            elif number in self._announced:
+                if reply.gate is not None:
+                    reply.gate.set()
+            elif number > self._last_request:
                 self._cancelled.add(number)
 
     def _gate(self, number, is_closed):
         with self._requests_lock:
             reply = self._requests.get(number)
-        if reply is not None and is_closed:
-            reply.gate.clear()
-        elif reply is not None:
-            reply.gate.set()
+            if reply is None:
+                return
+            if reply.gate is None:
+                reply.gate = threading.Event()
+            if is_closed and not reply.is_cancelled:
+                reply.gate.clear()
+            else:
+                reply.gate.set()
 
     def register(self, number, reply):
         """A request that cancellations are told to from now on, as long as it is there."""
         with self._requests_lock:
             self._requests[number] = reply
-            self._announced.discard(number)
+            self._last_request = number
             if number in self._cancelled:
                 self._cancelled.discard(number)
                 reply.is_cancelled = True
@@ -200,6 +228,15 @@ class Session:
         """Puts bytes where the server finds them, until it says that it is done: offset and length."""
         array = np.frombuffer(content, dtype=np.uint8)
         return [self._own_memory.write(array), array.size]
+
+
+def _main_stack():
+    """Where the main thread is, innermost last; without what calls the model."""
+    frame = sys._current_frames().get(threading.main_thread().ident)
+    places = traceback.extract_stack(frame)
+    while places and (os.path.dirname(places[0].filename) == _OWN_DIRECTORY or os.path.basename(places[0].filename) == "triton_python_backend_stub.py"):
+        del places[0]
+    return "".join(traceback.format_list(places))
 
 
 def end_process_group():
