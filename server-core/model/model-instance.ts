@@ -157,7 +157,7 @@ export class ModelInstance implements PayloadRunner {
 
   async #start(): Promise<void> {
     const { backendModel, context, clock, statistics, warmUp } = this.#options
-    await this.#options.allow?.()
+    if (this.#options.allow !== undefined) await this.#options.allow()
     const instance = await backendModel.initializeInstance({
       ...context, unwanted: this.#unwanted.signal, countExecution: (batchSize, times) => { statistics.countExecution(batchSize, times, clock.wallMilliseconds()) },
     })
