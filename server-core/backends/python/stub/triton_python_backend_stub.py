@@ -10,15 +10,15 @@ def _require_python():
     """Ends the process with a sentence where the interpreter cannot run models."""
     what = None
     if sys.version_info < (3, 8):
-        what = "Python 3.8 or newer is needed, and %s is %d.%d" % (sys.executable, sys.version_info[0], sys.version_info[1])
+        what = "Python 3.8 or newer is needed, and %s is %d.%d. Choose" % (sys.executable, sys.version_info[0], sys.version_info[1])
     else:
         try:
             import numpy  # noqa: F401
         except ImportError as error:
-            what = "%s (Python %d.%d) cannot import numpy: %s. Install it for that interpreter (%s -m pip install numpy; Debian's own: apt-get install python3-numpy)" % (
+            what = "%s (Python %d.%d) cannot import numpy: %s. Install it for that interpreter (%s -m pip install numpy; Debian's own: apt-get install python3-numpy), or choose" % (
                 sys.executable, sys.version_info[0], sys.version_info[1], error, sys.executable)
     if what is not None:
-        sys.exit(what + ", or choose another interpreter with the parameter PYTHON_INTERPRETER of the model or --backend-config=python,interpreter=PATH.")
+        sys.exit(what + " another interpreter with the parameter PYTHON_INTERPRETER of the model or --backend-config=python,interpreter=PATH.")
 
 
 if __name__ == "__main__":
