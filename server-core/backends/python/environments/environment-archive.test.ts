@@ -79,9 +79,11 @@ describe('an archive of an environment', { timeout: 60_000 }, () => {
     await expect(unpack('large.tar.gz')).rejects.toMatchObject({ kind: 'UNAVAILABLE', message: expect.stringMatching(/^the disk of '.*\/cache' is too full for .*: it has 8796093022208 bytes packed, and \d+ are free\. Make room, or name a folder .*environment-cache-directory$/) as string })
     // tar's own words, from a program in its place.
     mkdirSync(join(root, 'bin'))
-    writeFileSync(join(root, 'bin/tar'), '#!/bin/sh\necho "tar: lib/a: Cannot write: No space left on device" >&2\necho "tar: Exiting with failure status due to previous errors" >&2\nexit 2\n', { mode: 0o755 })
-    vi.stubEnv('PATH', join(root, 'bin'))
-    await expect(unpack('a.tar.gz')).rejects.toMatchObject({ kind: 'UNAVAILABLE', message: expect.stringMatching(/is too full for the Python environment .*: \d+ bytes were unpacked\. Make room/) as string })
+    for (const words of ['Cannot write: No space left on device', 'Wrote only 1024 of 10240 bytes']) {
+      writeFileSync(join(root, 'bin/tar'), `#!/bin/sh\necho "tar: lib/a: ${words}" >&2\necho "tar: Exiting with failure status due to previous errors" >&2\nexit 2\n`, { mode: 0o755 })
+      vi.stubEnv('PATH', join(root, 'bin'))
+      await expect(unpack('a.tar.gz')).rejects.toMatchObject({ kind: 'UNAVAILABLE', message: expect.stringMatching(/is too full for the Python environment .*: \d+ bytes were unpacked\. Make room/) as string })
+    }
   })
 
   it('says which program is missing', async () => {

@@ -15,6 +15,8 @@ type Format = 'tar' | 'gzip' | 'zstd' | 'xz' | 'bzip2'
 const SIGNATURES: readonly (readonly [start: string, format: Format])[] = [['1f8b', 'gzip'], ['28b52ffd', 'zstd'], ['fd377a585a00', 'xz'], ['425a68', 'bzip2']]
 const TAR_SIGNATURE = { offset: 257, text: 'ustar' }
 const CHUNK_BYTES = 1024 * 1024
+/** What tar says then; the last is a write that stopped in the middle. */
+const DISK_FULL = /No space left on device|Disk quota exceeded|Wrote only \d+ of \d+ bytes/
 
 export interface UnpackOptions {
   /** Absolute. */
@@ -63,7 +65,7 @@ export async function unpackEnvironment({ archive, directory, byteSizeLimit, lim
   function explain(errors: readonly unknown[]): ServerError {
     const said = errors.find((error) => error instanceof ServerError)
     if (said !== undefined) return said
-    if (errors.some((error) => /No space left on device|Disk quota exceeded/.test(messageOf(error)))) return full(archive, directory, `${byteCount} bytes were unpacked`)
+    if (errors.some((error) => DISK_FULL.test(messageOf(error)))) return full(archive, directory, `${byteCount} bytes were unpacked`)
     const cause = errors.find((error) => !isBrokenPipe(error)) ?? errors[0]
     return new ServerError('INVALID_ARG', `the archive '${archive}' cannot be unpacked: ${messageOf(cause)}. Was it copied whole? Make it again (conda pack -o env.tar.gz)`, { cause })
   }

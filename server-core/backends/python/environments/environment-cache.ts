@@ -111,9 +111,10 @@ export class EnvironmentCache {
         for (const name of names) {
           const folder = join(this.#directory, name)
           if (name.startsWith(REMOVED) || !(await lstat(folder)).isDirectory() || !await this.#isUnwanted(folder)) continue
+          const wasWhole = await currentOf(folder) !== null
           const aside = `${REMOVED}${randomUUID()}`
           await rename(folder, join(this.#directory, aside))
-          this.#log.info('removed the unpacked Python environment of an archive: it is out of date, or was not used for long', { environment: name })
+          if (wasWhole) this.#log.info('removed the unpacked Python environment of an archive: it is out of date, or was not used for long', { environment: name })
           old.push(aside)
         }
         return old
