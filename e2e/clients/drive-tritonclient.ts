@@ -1,16 +1,17 @@
 /**
- * npm run test:clients: Triton's own Python client, through every call that it has, against a fresh server on free ports. Prints a table and
- * ends with 0 only when every call went as it should. Needs a Python that can import `tritonclient`: PYTHON, or python3 of the path.
+ * npm run test:clients: Triton's own Python client, through every call that it has, against a fresh server on free ports, and its gRPC clients against servers with
+ * TLS and mutual TLS. Prints a table and ends with 0 only when every call went as it should. Needs a Python that can import `tritonclient`: PYTHON, or python3 of the path.
  *   --client=grpc.aio (repeatable) drives one of http, grpc, http.aio, grpc.aio; --serve only serves the models and says the ports
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { startServerProcess } from '../../server-core/testing/server-process.ts'
+import { TestCertificates } from '../../server-core/testing/test-certificates.ts'
 import { TemporaryRepository } from '../../server-core/testing/temporary-repository.ts'
 import { arithmetic, clientModels, CLIENT_MODELS } from './client-models.ts'
 
@@ -21,7 +22,8 @@ interface CallResult {
   readonly error: string | null
 }
 
-const DRIVER = fileURLToPath(new URL('tritonclient_calls.py', import.meta.url))
+const CALLS = fileURLToPath(new URL('tritonclient_calls.py', import.meta.url))
+const TLS_CALLS = fileURLToPath(new URL('tritonclient_tls.py', import.meta.url))
 const { values } = parseArgs({ options: { client: { type: 'string', multiple: true, default: [] }, serve: { type: 'boolean', default: false } } })
 const python = process.env['PYTHON'] ?? 'python3'
 
@@ -45,29 +47,43 @@ try {
     process.stdout.write(`HTTP 127.0.0.1:${server.httpPort}, gRPC 127.0.0.1:${server.grpcPort}; Ctrl+C ends it\n`)
     await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')])
   } else {
-    process.exitCode = await drive() ? 0 : 1
+    const results = await drive(CALLS, [`--http=127.0.0.1:${server.httpPort}`, `--grpc=127.0.0.1:${server.grpcPort}`, `--model-file=${modelFile}`, ...values.client.map((name) => `--client=${name}`)])
+    if (values.client.length === 0) results.push(...await driveTls())
+    const failed = results.filter(({ error }) => error !== null).length
+    process.stdout.write(`\n${results.length - failed} ok, ${failed} failed\n`)
+    if (failed > 0) process.stdout.write(`\nend of the server's log:\n${server.output().split('\n').slice(-30).join('\n')}\n`)
+    process.exitCode = failed === 0 && results.length > 0 ? 0 : 1
   }
 } finally {
   await server.stop()
 }
 
-/** @returns whether everything went well */
-async function drive(): Promise<boolean> {
-  const child = spawn(python, [
-    DRIVER, `--http=127.0.0.1:${server.httpPort}`, `--grpc=127.0.0.1:${server.grpcPort}`, `--model-file=${modelFile}`, ...values.client.map((name) => `--client=${name}`),
-  ], { stdio: ['ignore', 'pipe', 'inherit'] })
+/** Runs a program that tells each of its cases. @returns them, and the end of the program where that was no good one */
+async function drive(program: string, flags: readonly string[]): Promise<CallResult[]> {
+  const child = spawn(python, [program, ...flags], { stdio: ['ignore', 'pipe', 'inherit'] })
   const exited = once(child, 'exit')
   const results: CallResult[] = []
-  for await (const line of createInterface({ input: child.stdout })) {
-    if (!line.startsWith('{')) continue
-    const result = JSON.parse(line) as CallResult
+  const add = (result: CallResult) => {
     results.push(result)
     process.stdout.write(`${result.client.padEnd(9)} ${result.call.padEnd(32)} ${result.case.padEnd(70)} ${result.error === null ? 'ok' : `FAILED\n          ${result.error}`}\n`)
   }
+  for await (const line of createInterface({ input: child.stdout })) if (line.startsWith('{')) add(JSON.parse(line) as CallResult)
   const [code] = await exited as [number | null]
-  const failed = results.filter(({ error }) => error !== null).length
-  process.stdout.write(`\n${results.length - failed} ok, ${failed} failed\n`)
-  if (code !== 0) process.stderr.write(`test:clients: the Python program ended with code ${code}\n`)
-  if (failed > 0 || code !== 0) process.stdout.write(`\nend of the server's log:\n${server.output().split('\n').slice(-30).join('\n')}\n`)
-  return code === 0 && failed === 0 && results.length > 0
+  if (code !== 0) add({ client: '', call: '', case: basename(program), error: `the Python program ended with code ${code}` })
+  return results
+}
+
+/** HTTP has no TLS, as tritonserver's has none. */
+async function driveTls(): Promise<CallResult[]> {
+  using certificates = new TestCertificates()
+  const flags = [
+    `--model-repository=${repository.path}`, '--model-control-mode=explicit', '--load-model=simple', `--grpc-server-cert=${certificates.path('server.crt')}`,
+    `--grpc-server-key=${certificates.path('server.key')}`, `--grpc-root-cert=${certificates.path('ca.crt')}`,
+  ]
+  const servers = await Promise.all([startServerProcess([...flags, '--grpc-use-ssl=true']), startServerProcess([...flags, '--grpc-use-ssl-mutual=true'])])
+  try {
+    return await drive(TLS_CALLS, [`--tls=127.0.0.1:${servers[0].grpcPort}`, `--mutual=127.0.0.1:${servers[1].grpcPort}`, `--certificates=${certificates.directory}`])
+  } finally {
+    await Promise.all(servers.map((running) => running.stop()))
+  }
 }
