@@ -45,6 +45,12 @@ export interface InferenceCall {
   cancel(): void
 }
 
+export interface InferenceOptions {
+  readonly signal?: AbortSignal
+  /** Told of the call that is under way, once, unless the request was refused or is over by then: costs less than a signal that never comes. */
+  readonly onCall?: (call: InferenceCall) => void
+}
+
 export interface InferenceServerListener {
   modelChanged?(summary: ModelSummary): void
   modelRemoved?(name: string): void
@@ -139,8 +145,8 @@ export interface InferenceServer {
   ensembleGraph(name: string, version: string): EnsembleGraph
   /** Class labels of an output with a label file; undefined where it has none. Index = class. */
   labels(name: string, version: string, output: string): readonly string[] | undefined
-  /** Exactly one response. An aborted signal cancels the request while it waits. */
-  infer(request: InferenceRequest, options?: { readonly signal?: AbortSignal }): Promise<InferenceResult>
+  /** Exactly one response. An aborted signal, or the call that `onCall` is given, cancels the request while it waits. */
+  infer(request: InferenceRequest, options?: InferenceOptions): Promise<InferenceResult>
   /** Any number of responses, also of models that are not decoupled (those have one). @throws ServerError when the request is refused at the door */
   inferStream(request: InferenceRequest, handlers: InferenceStreamHandlers): InferenceCall
 

@@ -7,7 +7,7 @@ import type { ModelControlMode, ModelIndexEntry, ModelSummary, TrafficSplit, Tra
 import type { RepositoryTrustReport } from './contract/repository-trust.ts'
 import type { ModelStatisticsEntry, NpuSample, ServerSample } from './contract/statistics.ts'
 import type {
-  InferenceCall, InferenceResult, InferenceServer, InferenceServerListener, InferenceStreamHandlers, LoadParameters, ModelMetricsSnapshot,
+  InferenceCall, InferenceOptions, InferenceResult, InferenceServer, InferenceServerListener, InferenceStreamHandlers, LoadParameters, ModelMetricsSnapshot,
 } from './inference-server.ts'
 import type { LogHub, Logger } from './logger.ts'
 import type { ModelStatistics } from './metrics/model-statistics.ts'
@@ -47,6 +47,8 @@ const EXTENSIONS = [
   'classification', 'sequence', 'model_repository', 'model_repository(unload_dependents)', 'schedule_policy', 'model_configuration',
   'system_shared_memory', 'cuda_shared_memory', 'binary_tensor_data', 'parameters', 'statistics', 'trace', 'logging',
 ] as const
+
+const NO_OPTIONS: InferenceOptions = {}
 
 /** The inference server: one method per verb over the repository, the loaded models and their statistics. Knows no front end. */
 export class TritonInferenceServer implements InferenceServer {
@@ -223,10 +225,14 @@ export class TritonInferenceServer implements InferenceServer {
     return this.#find(name, version).labels.get(output)
   }
 
-  async infer(request: InferenceRequest, options: { readonly signal?: AbortSignal } = {}): Promise<InferenceResult> {
+  infer(request: InferenceRequest, options: InferenceOptions = NO_OPTIONS): Promise<InferenceResult> {
     const requestStart = this.#clock.now()
-    if (this.#state === 'STARTING') throw new ServerError('UNAVAILABLE', 'Server not ready')
-    return this.#lifecycle.modelFor(request).infer(request, requestStart, options.signal)
+    if (this.#state === 'STARTING') return Promise.reject(new ServerError('UNAVAILABLE', 'Server not ready'))
+    try {
+      return this.#lifecycle.modelFor(request).infer(request, requestStart, options)
+    } catch (error) {
+      return Promise.reject(error instanceof Error ? error : new Error(String(error)))
+    }
   }
 
   inferStream(request: InferenceRequest, handlers: InferenceStreamHandlers): InferenceCall {

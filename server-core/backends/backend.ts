@@ -2,7 +2,7 @@
  * The backend interface: Triton's entry points (TRITONBACKEND_*) as TypeScript. Schedulers and the model life cycle see backends
  * through this file only.
  *
- * Ownership: `execute` is called with a batch and is never called again on the same instance before its promise settled. It must end
+ * Ownership: `execute` is called with a batch and is never called again on the same instance before it returned times or its promise settled. It must end
  * every request exactly once, through `respond`, `fail`, `complete` or `reschedule`, before it resolves; requests of a decoupled model
  * may end later. When it throws, the caller ends every request that was not ended with that error. The `requests` array is the caller's
  * and only valid during the call.
@@ -133,8 +133,8 @@ export interface BackendProcess {
 }
 
 export interface BackendModelInstance {
-  /** Runs one batch; returns the times that statistics charge to every request of it that has none of its own. */
-  execute(requests: readonly BackendRequest[]): Promise<CountedExecution>
+  /** Runs one batch; returns the times that statistics charge to every request of it that has none of its own: at once where the backend has nothing to wait for. */
+  execute(requests: readonly BackendRequest[]): Promise<CountedExecution> | CountedExecution
   /** What the instance runs on; null: the backend does not say. May change when the instance was asked whether it is ready. */
   readonly report?: ModelInstanceReport | null
   /** The process of its own in which it runs; null: that is over. Absent: it has none. */

@@ -82,6 +82,31 @@ function payloadFrom(ids: readonly string[], isDecoupled: boolean) {
   return { payload, outcomes }
 }
 
+describe('an execution that takes no time', () => {
+  it('has ended when the call of the backend returns', async () => {
+    const { backend, instance, pool, statistics } = await setUp()
+    backend.execute = (requests) => {
+      for (const request of requests) request.respond([])
+      return times
+    }
+    const { payload, outcomes } = payloadOf('a', 'b')
+    pool.offer(payload)
+    expect([...outcomes.values()]).toMatchObject([{ kind: 'response', times, executedBatchSize: 2 }, { kind: 'response' }])
+    expect([pool.hasIdle, statistics.entry().execution_count]).toEqual([true, 1])
+    await instance.stop()
+    expect(backend.finalized).toBe(1)
+  })
+
+  it('and fails ends its requests with the reason, and leaves the instance its place', async () => {
+    const { backend, pool } = await setUp()
+    backend.execute = () => { throw new Error('no such kernel') }
+    const { payload, outcomes } = payloadOf('a')
+    pool.offer(payload)
+    expect(outcomes.get('a')).toMatchObject({ kind: 'failure', error: { message: 'no such kernel' } })
+    expect(pool.hasIdle).toBe(true)
+  })
+})
+
 describe('a dead instance', () => {
   it('is replaced after 1, 2, 4, 8 and 8 seconds, then given up with its last reason', async () => {
     const { clock, backend, pool, instance, givenUp } = await setUp()

@@ -67,6 +67,7 @@ export class ModelInstance implements PayloadRunner {
   #readySince = 0
   #cancelRestart: (() => void) | null = null
   #starting: Promise<void> | null = null
+  /** The execution that goes on; null: none that takes time. */
   #running: Promise<void> | null = null
   /** Ends the execution that goes on when the instance dies, whether or not its backend does. */
   #abandonExecution: ((error: Error) => void) | null = null
@@ -198,7 +199,7 @@ export class ModelInstance implements PayloadRunner {
     if (this.#state === 'READY' && !this.isPassive) this.#options.pool.add(this)
   }
 
-  run(payload: Payload): Promise<void> {
+  run(payload: Payload): Promise<void> | null {
     this.#running = this.#execute(payload)
     return this.#running
   }
@@ -223,45 +224,73 @@ export class ModelInstance implements PayloadRunner {
     }
   }
 
-  async #execute(payload: Payload): Promise<void> {
+  #execute(payload: Payload): Promise<void> | null {
     const requests = payload.requests.filter((request) => !request.isSettled)
-    if (requests.length === 0) return
-    const batchSize = requests.reduce((sum, request) => sum + Math.max(1, request.batchSize), 0)
-    for (const request of requests) request.markExecuting()
+    if (requests.length === 0) return null
+    let batchSize = 0
+    for (const request of requests) {
+      batchSize += Math.max(1, request.batchSize)
+      request.markExecuting()
+    }
     const started = this.#options.clock.now()
+    const backend = this.#backend
+    if (backend === null) {
+      this.#executed(requests, batchSize, started, new ServerError('UNAVAILABLE', `instance '${this.name}' is not running`))
+      return null
+    }
+    let execution: ReturnType<BackendModelInstance['execute']>
+    try {
+      execution = backend.execute(requests)
+    } catch (error) {
+      this.#executed(requests, batchSize, started, asError(error))
+      return null
+    }
+    if (execution instanceof Promise) return this.#untilExecuted(execution, requests, batchSize, started)
+    this.#executed(requests, batchSize, started, execution)
+    return null
+  }
+
+  /** Waits for the backend, or for the instance's death: a backend that is dead may never come back from the call. */
+  #untilExecuted(execution: Promise<CountedExecution>, requests: readonly InflightRequest[], batchSize: number, started: number): Promise<void> {
+    return new Promise((resolve) => {
+      let isOver = false
+      const end = (result: CountedExecution | Error) => {
+        if (isOver) return
+        isOver = true
+        this.#abandonExecution = null
+        this.#executed(requests, batchSize, started, result)
+        resolve()
+      }
+      // Not at once: whoever tells of the death first puts the instance out of service.
+      this.#abandonExecution = (error) => { queueMicrotask(() => { end(error) }) }
+      execution.then(end, (error: unknown) => { end(asError(error)) })
+    })
+  }
+
+  /** Counts the execution and ends its requests. @param result its times, or why it failed */
+  #executed(requests: readonly InflightRequest[], batchSize: number, started: number, result: CountedExecution | Error): void {
+    const { backendModel, clock, log, model, statistics, version } = this.#options
     let times: CountedExecution
     let failure: Error | null = null
-    try {
-      if (this.#backend === null) throw new ServerError('UNAVAILABLE', `instance '${this.name}' is not running`)
-      times = await this.#executeOrDie(this.#backend, requests)
-      if (times.isCounted !== true) this.#options.statistics.countExecution(batchSize, times, this.#options.clock.wallMilliseconds())
-    } catch (error) {
-      failure = error instanceof Error ? error : new Error(String(error))
-      const ended = this.#options.clock.now()
+    if (result instanceof Error) {
+      failure = result
+      const ended = clock.now()
       times = { executeStart: started, computeStart: started, computeEnd: ended, executeEnd: ended }
+    } else {
+      times = result
+      if (times.isCounted !== true) statistics.countExecution(batchSize, times, clock.wallMilliseconds())
     }
-    const answersLater = this.#options.backendModel.answersLater === true
+    const answersLater = backendModel.answersLater === true
     for (const request of requests) {
       try {
         request.settleExecution(times, batchSize, failure, answersLater)
       } catch (error) {
         // What its receiver does with one answer must not cost the others theirs, nor the instance its place.
-        this.#options.log.error('an answer could not be delivered', {
-          model: this.#options.model, version: this.#options.version, instance: this.name, error: error instanceof Error ? error.stack ?? error.message : String(error),
+        log.error('an answer could not be delivered', {
+          model, version, instance: this.name, error: error instanceof Error ? error.stack ?? error.message : String(error),
         })
       }
       if ((request.isDecoupled || answersLater) && !request.isSettled && request.isExecuting) this.#keepOpen(request)
-    }
-  }
-
-  /** @throws the error of the backend, or of the instance's death: a backend that is dead may never come back from the call */
-  async #executeOrDie(backend: BackendModelInstance, requests: readonly InflightRequest[]): Promise<CountedExecution> {
-    const { promise: death, reject } = Promise.withResolvers<never>()
-    this.#abandonExecution = reject
-    try {
-      return await Promise.race([backend.execute(requests), death])
-    } finally {
-      this.#abandonExecution = null
     }
   }
 
@@ -328,7 +357,9 @@ export class ModelInstance implements PayloadRunner {
       if (this.#hasJoined) this.join()
       this.#options.onStateChanged()
     }, (error: unknown) => {
-      if (this.#state === 'RESTARTING') this.#restartLater(error instanceof Error ? error : new Error(String(error)))
+      if (this.#state === 'RESTARTING') this.#restartLater(asError(error))
     })
   }
 }
+
+function asError(error: unknown): Error { return error instanceof Error ? error : new Error(String(error)) }

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { BackendInstanceContext, BackendModel, BackendModelInstance, BackendRequest } from '../backends/backend.ts'
 import type { InferenceRequest } from '../contract/inference.ts'
 import type { ModelInstanceReport } from '../contract/repository.ts'
+import type { InferenceCall } from '../inference-server.ts'
 import { LogHub } from '../logger.ts'
 import { ModelStatistics } from '../metrics/model-statistics.ts'
 import { normalizeInstanceGroups, normalizeModelConfig } from '../model-config/normalize.ts'
@@ -93,7 +94,7 @@ async function setUp(groups: string, more: Partial<ModelOptions> = {}) {
     version: '1', config, backendModel: backend, findMember: null, labels: new Map(), warmUp: [], rateLimiter: null, hostPolicies: {}, createsInstancesInParallel: false,
     statistics: new ModelStatistics('m', '1'), clock, log: new LogHub().logger('test'), onInstancesChanged: () => {}, ...more,
   })
-  const ask = (value: number, more: Partial<InferenceRequest> = {}) => model.infer(requestOf('m', [fp32('X', [1], [value])], more), clock.now(), undefined)
+  const ask = (value: number, more: Partial<InferenceRequest> = {}) => model.infer(requestOf('m', [fp32('X', [1], [value])], more), clock.now(), {})
   return { model, backend, clock, ask }
 }
 
@@ -120,6 +121,18 @@ describe('the instances of a model', () => {
     await backend.copies[1]!.finish()
     expect([await valueOf(answers[0]!), await valueOf(answers[1]!)]).toEqual([1, 2])
     expect(backend.copies.map(({ batches }) => batches.length)).toEqual([0, 2])
+  })
+
+  it('run no request whose caller called it off while it waited', async () => {
+    const { model, backend, ask, clock } = await setUp('instance_group { kind: KIND_CPU }')
+    await model.start()
+    const running = ask(1)
+    const calls: InferenceCall[] = []
+    const waiting = model.infer(requestOf('m', [fp32('X', [1], [2])]), clock.now(), { onCall: (call) => { calls.push(call) } })
+    calls[0]?.cancel()
+    await expect(waiting).rejects.toMatchObject({ kind: 'CANCELLED' })
+    await backend.copies[0]!.finish()
+    expect([await valueOf(running), calls.length, backend.copies[0]!.batches.length]).toEqual([1, 1, 1])
   })
 
   it('have requests in flight that the samples tell from waiting ones', async () => {

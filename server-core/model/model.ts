@@ -4,7 +4,7 @@ import type { InferenceRequest, InferenceResponse, ModelMetadata, ParameterValue
 import type { EnsembleGraph } from '../contract/ensemble.ts'
 import type { ModelConfig, ModelInput, ModelInstanceGroup, ModelOutput, ModelVersionPolicy } from '../contract/model-config.ts'
 import type { ModelInstanceReport, ModelInstanceSummary } from '../contract/repository.ts'
-import type { InferenceCall, InferenceStreamHandlers, InferenceResult } from '../inference-server.ts'
+import type { InferenceCall, InferenceOptions, InferenceStreamHandlers, InferenceResult } from '../inference-server.ts'
 import type { Logger } from '../logger.ts'
 import type { ModelStatistics } from '../metrics/model-statistics.ts'
 import type { StageInstance } from '../model-repository/load-progress.ts'
@@ -76,6 +76,8 @@ export interface InstanceSteps {
 }
 
 const NO_STEPS: InstanceSteps = {}
+/** Answers of a model that keeps no order. */
+const AT_ONCE: ReturnType<ResponseOrder['take']> = (deliver) => { deliver() }
 
 /**
  * One loaded version of a model: its config, its instances, its scheduler and its counters. It serves from `start` until `stop`;
@@ -364,7 +366,7 @@ export class Model {
    * Runs one request and answers it. @throws ServerError of validation, of the queue, or what the backend reported
    * @param requestStart steady nanoseconds when the server took the request in
    */
-  infer(request: InferenceRequest, requestStart: number, signal: AbortSignal | undefined): Promise<InferenceResult> {
+  infer(request: InferenceRequest, requestStart: number, { signal, onCall }: InferenceOptions): Promise<InferenceResult> {
     if (signal?.aborted === true) throw new ServerError('CANCELLED', '')
     if (this.isDecoupled) {
       throw new ServerError('UNSUPPORTED', `model '${this.name}' is decoupled: it gives any number of responses, which a call for exactly one cannot take. Ask it through a stream`)
@@ -383,7 +385,9 @@ export class Model {
           else resolve(end)
         },
       })
-      if (!isDone) signal?.addEventListener('abort', onAbort, { once: true })
+      if (isDone) return
+      onCall?.(call)
+      signal?.addEventListener('abort', onAbort, { once: true })
     })
   }
 
@@ -401,7 +405,7 @@ export class Model {
     const lookedUp = this.#responseCache === null ? null : this.#lookUp(this.#responseCache, request, valid, requestStart, handlers)
     if (lookedUp === 'answered') return { cancel: () => {} }
     let isWaiting = true
-    const inTurn = this.#order?.take() ?? ((deliver: () => void) => { deliver() })
+    const inTurn = this.#order?.take() ?? AT_ONCE
     const counter = this.isDecoupled ? new ResponseCounter(this.statistics, this.#options.clock) : null
     let isAnswered = !this.statistics.countsFirstResponses
     const countFirst = () => {

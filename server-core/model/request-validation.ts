@@ -51,20 +51,35 @@ export class RequestValidator {
 
   /** @throws ServerError INVALID_ARG */
   validate(request: InferenceRequest): ValidatedRequest {
-    const prefix = requestIdPrefix(request.id)
-    const refuse = (text: string): never => { throw new ServerError('INVALID_ARG', prefix + text) }
+    const refuse = (text: string): never => { throw new ServerError('INVALID_ARG', requestIdPrefix(request.id) + text) }
     for (const output of request.requestedOutputs) {
       if (!this.#outputSet.has(output)) throw new ServerError('INVALID_ARG', `unexpected inference output '${output}' for model '${this.#model}'`)
     }
-    this.#checkInputNames(request, refuse)
+    if (!this.#hasEveryInputOnce(request.inputs)) this.#checkInputNames(request, refuse)
     const batchSize = this.#maxBatchSize > 0 ? this.#checkBatch(request.inputs, refuse) : 1
-    const inputs = request.inputs.map((input) => this.#checkInput(input, batchSize, refuse))
+    let { inputs } = request
+    for (let i = 0; i < inputs.length; i++) {
+      const input = inputs[i] as Tensor
+      const checked = this.#checkInput(input, batchSize, refuse)
+      if (checked !== input) inputs = inputs.with(i, checked)
+    }
     this.#checkCorrelationId(request.sequenceId ?? 0n, refuse)
     return {
       inputs,
       requestedOutputs: request.requestedOutputs.length > 0 ? request.requestedOutputs : this.#outputNames,
       batchSize,
     }
+  }
+
+  /** Nothing is wrong with the names of the inputs, and none is left out. False says nothing. */
+  #hasEveryInputOnce(inputs: readonly Tensor[]): boolean {
+    if (inputs.length !== this.#inputs.size) return false
+    for (let i = 0; i < inputs.length; i++) {
+      const { name } = inputs[i] as Tensor
+      if (!this.#inputs.has(name)) return false
+      for (let other = 0; other < i; other++) if (inputs[other]?.name === name) return false
+    }
+    return true
   }
 
   #checkInputNames(request: InferenceRequest, refuse: (text: string) => never): void {
@@ -113,18 +128,25 @@ export class RequestValidator {
     if (tensor.datatype !== datatype) {
       refuse(`inference input '${tensor.name}' data-type is '${tensor.datatype}', but model '${this.#model}' expects '${datatype}'`)
     }
-    if (tensor.shape.some((dim) => dim < 0)) {
-      refuse(`All input dimensions should be specified for input '${tensor.name}' for model '${this.#model}', got [${tensor.shape.join(',')}]`)
-    }
+    const { shape } = tensor
     const isBatching = this.#maxBatchSize > 0
-    const dims = isBatching ? tensor.shape.slice(1) : tensor.shape
-    if (dims.length !== config.dims.length || config.dims.some((dim, index) => dim !== -1 && dim !== dims[index])) {
+    const first = isBatching ? 1 : 0
+    // A first dim of 0 is compared with one full item, as Triton does: only an input without elements passes.
+    let elements = isBatching && batchSize > 0 ? batchSize : 1
+    let isFitting = shape.length - first === config.dims.length
+    for (let i = 0; i < shape.length; i++) {
+      const dim = shape[i] as number
+      if (dim < 0) refuse(`All input dimensions should be specified for input '${tensor.name}' for model '${this.#model}', got [${shape.join(',')}]`)
+      if (i < first) continue
+      const expected = config.dims[i - first]
+      if (expected !== -1 && expected !== dim) isFitting = false
+      elements *= dim
+    }
+    if (!isFitting) {
       const expected = isBatching ? [-1, ...config.dims] : config.dims
-      refuse(`unexpected shape for input '${tensor.name}' for model '${this.#model}'. Expected [${expected.join(',')}], got [${tensor.shape.join(',')}]. `
+      refuse(`unexpected shape for input '${tensor.name}' for model '${this.#model}'. Expected [${expected.join(',')}], got [${shape.join(',')}]. `
         + (isBatching ? BATCH_NOTE : ''))
     }
-    // A first dim of 0 is compared with one full item, as Triton does: only an input without elements passes.
-    const elements = dims.reduce((product, dim) => product * dim, isBatching && batchSize > 0 ? batchSize : 1)
     if (datatype === 'BYTES') this.#checkStrings(tensor, elements, refuse)
     else {
       const expected = elements * DATA_TYPES[datatype].byteSize
@@ -135,7 +157,7 @@ export class RequestValidator {
     // That item is no part of the batch: its bytes would shift those of the requests it runs with.
     const checked = isBatching && batchSize === 0 ? { ...tensor, data: NO_BYTES } : tensor
     if (config.reshape === undefined) return checked
-    const reshaped = reshapeDims(config.dims, dims, config.reshape.shape)
+    const reshaped = reshapeDims(config.dims, shape.slice(first), config.reshape.shape)
     return { ...checked, shape: isBatching ? [batchSize, ...reshaped] : reshaped }
   }
 

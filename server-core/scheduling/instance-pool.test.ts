@@ -89,4 +89,50 @@ describe('InstancePool', () => {
     expect(changes).toEqual([{ added: a.self }, { removed: a.self, orphans: [waiting] }])
     expect(() => { pool.offer(new Payload(a.self)) }).toThrow('bound to an instance that is not in the pool')
   })
+
+  it('runs one after another what ends at once, however many wait', async () => {
+    const pool = new InstancePool()
+    const taken: Payload[] = []
+    const payloads = Array.from({ length: 20_000 }, () => new Payload())
+    for (const payload of payloads) pool.offer(payload)
+    const { promise: last, resolve } = Promise.withResolvers<void>()
+    pool.add({
+      run(payload) {
+        taken.push(payload)
+        if (taken.length === payloads.length) resolve()
+        return null
+      },
+    })
+    await last
+    expect(taken.every((payload, index) => payload === payloads[index])).toBe(true)
+    expect(pool.readyCount).toBe(0)
+  })
+
+  it('has a runner that ended at once take the next payload at once', () => {
+    const pool = new InstancePool()
+    let count = 0
+    pool.add({ run() { count++; return null } })
+    pool.offer(new Payload())
+    expect([count, pool.hasIdle]).toEqual([1, true])
+    pool.offer(new Payload())
+    expect(count).toBe(2)
+  })
+
+  it('keeps what is offered by the end of a payload for after it', async () => {
+    const pool = new InstancePool()
+    const log: string[] = []
+    const [first, second] = [new Payload(), new Payload()]
+    pool.add({
+      run(payload) {
+        log.push(payload === first ? 'first begins' : 'second begins')
+        if (payload === first) pool.offer(second)
+        log.push(payload === first ? 'first ends' : 'second ends')
+        return null
+      },
+    })
+    pool.offer(first)
+    await Promise.resolve()
+    expect(log).toEqual(['first begins', 'first ends', 'second begins', 'second ends'])
+    expect(pool.hasIdle).toBe(true)
+  })
 })

@@ -9,8 +9,8 @@ const MOST_DISCARDED = 64
 export interface PayloadRunner {
   /** Its place in the rate limiter of the pool, where that has one. */
   readonly admission?: Admission | null
-  /** Runs the batch and settles its requests. Never rejects. */
-  run(payload: Payload): Promise<void>
+  /** Runs the batch and settles its requests. Never rejects. @returns null: that is done already */
+  run(payload: Payload): Promise<void> | null
 }
 
 /**
@@ -23,12 +23,14 @@ export class InstancePool {
   readonly #idle: PayloadRunner[] = []
   readonly #members = new Set<PayloadRunner>()
   /** Those that run a payload; one that left and came back meanwhile is among them too. */
-  readonly #running = new Set<PayloadRunner>()
+  readonly #running: PayloadRunner[] = []
   readonly #ready = new Fifo<Payload>()
   /** Payloads among the ready ones that are passed over when it is their turn. */
   #discardedCount = 0
   readonly #bound = new Map<PayloadRunner, Fifo<Payload>>()
   #isOffering = false
+  /** A runner is being given a payload, or takes its end. */
+  #isStarting = false
   /** The scheduler's hook: a payload was taken or an instance became free. */
   onCapacity: () => void = () => {}
   /** The scheduler's hook: a runner entered, or left with the payloads that were bound to it and that nobody will run now. */
@@ -53,7 +55,7 @@ export class InstancePool {
     if (this.#limiter !== null && !runner.admission) throw new Error('an instance without a place in the rate limiter cannot enter')
     this.#members.add(runner)
     this.onMembership({ added: runner })
-    if (this.#running.has(runner)) return
+    if (this.#running.includes(runner)) return
     this.#release(runner)
     this.#limiter?.admit()
   }
@@ -81,7 +83,7 @@ export class InstancePool {
       this.#isOffering = false
       return
     }
-    const runner = payload.runner === null ? this.#idle.shift() : this.#leaveIdle(payload.runner)
+    const runner = payload.runner === null ? this.#firstIdle() : this.#leaveIdle(payload.runner)
     if (runner === undefined) this.#enqueue(payload)
     else this.#start(runner, payload)
   }
@@ -165,20 +167,37 @@ export class InstancePool {
     if (!this.#isOffering) this.onCapacity()
   }
 
-  #leaveIdle(runner: PayloadRunner): PayloadRunner | undefined {
-    const index = this.#idle.indexOf(runner)
-    return index < 0 ? undefined : this.#idle.splice(index, 1)[0]
-  }
+  #firstIdle(): PayloadRunner | undefined { return this.#idle.length === 1 ? this.#idle.pop() : this.#idle.shift() }
+
+  #leaveIdle(runner: PayloadRunner): PayloadRunner | undefined { return removeFrom(this.#idle, runner) }
 
   #start(runner: PayloadRunner, payload: Payload): void {
     payload.isTaken = true
-    this.#running.add(runner)
-    void runner.run(payload).then(() => {
-      this.#running.delete(runner)
-      runner.admission?.release()
-      payload.onExecuted?.()
-      this.#release(runner)
-      this.#limiter?.admit()
-    })
+    this.#running.push(runner)
+    const isOutermost = !this.#isStarting
+    this.#isStarting = true
+    try {
+      const execution = runner.run(payload)
+      // What ends at once inside the end of another would have them all end inside each other.
+      if (execution === null && isOutermost) this.#ended(runner, payload)
+      else void (execution ?? Promise.resolve()).then(() => { this.#ended(runner, payload) })
+    } finally {
+      if (isOutermost) this.#isStarting = false
+    }
   }
+
+  #ended(runner: PayloadRunner, payload: Payload): void {
+    removeFrom(this.#running, runner)
+    runner.admission?.release()
+    payload.onExecuted?.()
+    this.#release(runner)
+    this.#limiter?.admit()
+  }
+}
+
+/** Both lists are short, and mostly it is the only one. */
+function removeFrom(runners: PayloadRunner[], runner: PayloadRunner): PayloadRunner | undefined {
+  if (runners.at(-1) === runner) return runners.pop()
+  const index = runners.indexOf(runner)
+  return index < 0 ? undefined : runners.splice(index, 1)[0]
 }

@@ -9,7 +9,7 @@ import type { ModelConfig, ModelInput, ModelOutput } from '../contract/model-con
 import type { ModelIndexEntry, TrafficSplit, TrafficSplitSettings } from '../contract/repository.ts'
 import type { RepositoryTrustReport } from '../contract/repository-trust.ts'
 import type { ModelStatisticsEntry } from '../contract/statistics.ts'
-import type { InferenceCall, InferenceResult, InferenceServer, InferenceStreamHandlers, LoadParameters, ModelMetricsSnapshot } from '../inference-server.ts'
+import type { InferenceCall, InferenceOptions, InferenceResult, InferenceServer, InferenceStreamHandlers, LoadParameters, ModelMetricsSnapshot } from '../inference-server.ts'
 import { ServerError, toServerError } from '../server-error.ts'
 
 export interface InMemoryModel {
@@ -149,9 +149,12 @@ export class InMemoryInferenceServer implements InferenceServer {
     return Promise.resolve()
   }
 
-  async infer(request: InferenceRequest, options?: { readonly signal?: AbortSignal }): Promise<InferenceResult> {
+  async infer(request: InferenceRequest, { signal, onCall }: InferenceOptions = {}): Promise<InferenceResult> {
     const model = this.#lookup(request.modelName, request.modelVersion)
-    const response = model.respond === undefined ? identityResponse(model, request) : await model.respond(request, options?.signal)
+    const gone = new AbortController()
+    signal?.addEventListener('abort', () => { gone.abort() })
+    onCall?.({ cancel: () => { gone.abort() } })
+    const response = model.respond === undefined ? identityResponse(model, request) : await model.respond(request, gone.signal)
     model.successCount++
     const zero = { queueNanoseconds: 0, computeInputNanoseconds: 0, computeInferNanoseconds: 0, computeOutputNanoseconds: 0, totalNanoseconds: 0 }
     return { response, timing: { ...zero, batchSize: 1 } }

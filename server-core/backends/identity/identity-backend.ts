@@ -47,18 +47,20 @@ class IdentityInstance implements BackendModelInstance {
     this.#delayMilliseconds = delayMilliseconds
   }
 
-  async execute(requests: readonly BackendRequest[]): Promise<ExecutionTimes> {
+  execute(requests: readonly BackendRequest[]): Promise<ExecutionTimes> | ExecutionTimes {
     const executeStart = steadyNanoseconds()
-    if (this.#delayMilliseconds > 0) await sleep(this.#delayMilliseconds)
+    return this.#delayMilliseconds > 0 ? sleep(this.#delayMilliseconds).then(() => this.#answer(requests, executeStart)) : this.#answer(requests, executeStart)
+  }
+
+  #answer(requests: readonly BackendRequest[], executeStart: number): ExecutionTimes {
     const computeStart = steadyNanoseconds()
     for (const request of requests) {
-      const asked = new Set(request.requestedOutputs)
-      request.respond(request.inputs
-        .map((input) => {
-          const name = `OUTPUT${input.name.slice('INPUT'.length)}`
-          return { ...input, name, shape: clientShapeOf(this.#config, name, input.shape), ...ownCopy(input.data) }
-        })
-        .filter((output) => asked.has(output.name)), SAMPLE_PARAMETERS)
+      const outputs: Tensor[] = []
+      for (const input of request.inputs) {
+        const name = `OUTPUT${input.name.slice('INPUT'.length)}`
+        if (request.requestedOutputs.includes(name)) outputs.push(ownCopy(name, clientShapeOf(this.#config, name, input.shape), input))
+      }
+      request.respond(outputs, SAMPLE_PARAMETERS)
     }
     const computeEnd = steadyNanoseconds()
     return { executeStart, computeStart, computeEnd, executeEnd: computeEnd }
@@ -67,10 +69,10 @@ class IdentityInstance implements BackendModelInstance {
   async finalize(): Promise<void> {}
 }
 
-/** The data of an output that nobody else holds. */
-function ownCopy(bytes: Uint8Array): Pick<Tensor, 'data' | 'isExclusive'> {
+/** An output whose data nobody else holds. */
+function ownCopy(name: string, shape: readonly number[], { datatype, data: bytes }: Tensor): Tensor {
   const data = new Uint8Array(bytes)
-  return isWorthReleasing(data) ? { data, isExclusive: true } : { data }
+  return isWorthReleasing(data) ? { name, datatype, shape, data, isExclusive: true } : { name, datatype, shape, data }
 }
 
 function readDelays(config: ModelConfig): IdentityDelays {

@@ -50,7 +50,7 @@ async function rig() {
       onSettled: (outcome) => { result.outcome = outcome },
     })
     request.markExecuting()
-    void instance.execute([request]).then((times) => {
+    void Promise.resolve(instance.execute([request])).then((times) => {
       result.times = times
       request.settleExecution(times, 1, null)
     })
