@@ -4,6 +4,7 @@ import type { InferenceServer } from '../inference-server.ts'
 import { ServerError } from '../server-error.ts'
 
 const MAX_STRINGS = 1_000_000
+const NO_CLASSES: ReadonlyMap<string, OutputClasses> = new Map()
 
 /** What a model says about the classes of one output. */
 export interface OutputClasses {
@@ -22,7 +23,7 @@ export interface ClassificationOptions extends OutputClasses {
  * @throws ServerError when there is no such model
  */
 export function readOutputClasses(server: InferenceServer, model: { readonly modelName: string; readonly modelVersion: string }, outputs: readonly string[]): ReadonlyMap<string, OutputClasses> {
-  if (outputs.length === 0) return new Map()
+  if (outputs.length === 0) return NO_CLASSES
   const { modelName, modelVersion } = model
   const hasBatchDimension = server.modelConfig(modelName, modelVersion).max_batch_size > 0
   return new Map(outputs.map((output) => [output, { hasBatchDimension, labels: server.labels(modelName, modelVersion, output) }]))

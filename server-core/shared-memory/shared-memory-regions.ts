@@ -57,6 +57,7 @@ export class SharedMemoryRegions {
   readonly #directory: string
   readonly #reservedPrefixes: readonly string[]
   readonly #regions = new Map<string, Region>()
+  readonly #users: RegionUsers = { find: (name) => this.#find(name), release: (region) => { this.#release(region) } }
 
   constructor({ isAllowed, pythonPrefix = RESERVED_PREFIX, directory = '/dev/shm' }: SharedMemoryOptions) {
     this.#isAllowed = isAllowed
@@ -120,7 +121,7 @@ export class SharedMemoryRegions {
   }
 
   /** What one request uses; to be released when the request is over. */
-  use(): SharedMemoryUse { return new SharedMemoryUse((name) => this.#find(name), (region) => { this.#release(region) }) }
+  use(): SharedMemoryUse { return new SharedMemoryUse(this.#users) }
 
   #find(name: string): Region {
     const region = this.#regions.get(name)
@@ -163,21 +164,25 @@ export class SharedMemoryRegions {
   }
 }
 
+/** Counts who uses a region. */
+interface RegionUsers {
+  /** @throws ServerError NOT_FOUND */
+  find(name: string): Region
+  release(region: Region): void
+}
+
 /** The regions that one request uses. */
 export class SharedMemoryUse {
-  readonly #find: (name: string) => Region
-  readonly #release: (region: Region) => void
-  #regions: Region[] = []
+  readonly #users: RegionUsers
+  /** Null: none, as with most requests. */
+  #regions: Region[] | null = null
 
-  constructor(find: (name: string) => Region, release: (region: Region) => void) {
-    this.#find = find
-    this.#release = release
-  }
+  constructor(users: RegionUsers) { this.#users = users }
 
   /** @param offset bytes from the begin of the region @throws ServerError NOT_FOUND, INVALID_ARG */
   range(name: string, offset: bigint, byteSize: bigint): SharedMemoryRange {
-    const region = this.#find(name)
-    this.#regions.push(region)
+    const region = this.#users.find(name)
+    ;(this.#regions ??= []).push(region)
     if (offset >= region.byteSize) throw new ServerError('INVALID_ARG', `Invalid offset for shared memory region: '${name}'`)
     if (byteSize > UINT64_MAX - offset) {
       throw new ServerError('INVALID_ARG', `Integer overflow detected: byte_size (${byteSize}) + offset (${offset}) exceeds maximum value (${UINT64_MAX}) for region '${name}'`)
@@ -189,8 +194,9 @@ export class SharedMemoryUse {
   /** The request is over. */
   release(): void {
     const regions = this.#regions
-    this.#regions = []
-    for (const region of regions) this.#release(region)
+    if (regions === null) return
+    this.#regions = null
+    for (const region of regions) this.#users.release(region)
   }
 }
 

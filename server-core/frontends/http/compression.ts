@@ -21,8 +21,9 @@ export function requestEncoding(header: string | undefined): Encoding | undefine
   }
 }
 
-export function compress(pieces: readonly Uint8Array[], encoding: Encoding): Promise<Buffer> {
-  const body = Buffer.concat(pieces)
+/** @param pieces bytes, or ASCII */
+export function compress(pieces: readonly (string | Uint8Array)[], encoding: Encoding): Promise<Buffer> {
+  const body = Buffer.concat(pieces.map((piece) => (typeof piece === 'string' ? Buffer.from(piece, 'latin1') : piece)))
   return encoding === 'gzip' ? gzipAsync(body) : deflateAsync(body)
 }
 

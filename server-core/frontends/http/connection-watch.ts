@@ -1,17 +1,16 @@
 /** Knows every connection: which have a request in flight (for draining) and which make no progress (slow or stalled clients). */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { errorBody, type HttpExchange } from './http-exchange.ts'
-import type { BodyCollector } from './request-body.ts'
 
 /** A client counts as stuck after this many checks without progress. */
 const CHECKS_UNTIL_STUCK = 4
 
 interface ConnectionState {
   /** Answers not yet written, in the order of their requests. */
-  readonly responses: Set<ServerResponse>
-  /** The last request that began: its body may still be arriving, even after it was answered early. */
-  request: IncomingMessage | undefined
+  readonly responses: ServerResponse[]
+  /** The last request that began: its body may still be arriving, even after it was answered early. That of every request before it is here. */
+  exchange: HttpExchange | undefined
   /** Bytes taken by the client and bytes received at the last check, and checks since something moved that should have. */
   bytesSent: number
   bytesRead: number
@@ -20,7 +19,6 @@ interface ConnectionState {
 
 export class ConnectionWatch {
   readonly #connections = new Map<Socket, ConnectionState>()
-  readonly #uploads = new Map<BodyCollector, HttpExchange>()
   readonly #checkMilliseconds: number
   readonly #onCheck: () => void
   #timer: NodeJS.Timeout | undefined
@@ -44,7 +42,7 @@ export class ConnectionWatch {
   }
 
   addConnection(socket: Socket): void {
-    this.#connections.set(socket, { responses: new Set(), request: undefined, bytesSent: 0, bytesRead: 0, stalledChecks: 0 })
+    this.#connections.set(socket, { responses: [], exchange: undefined, bytesSent: 0, bytesRead: 0, stalledChecks: 0 })
     socket.once('close', () => { this.#connections.delete(socket) })
     this.#lingerOnEnd(socket)
   }
@@ -56,7 +54,7 @@ export class ConnectionWatch {
   #lingerOnEnd(socket: Socket): void {
     const destroySoon = socket.destroySoon.bind(socket)
     socket.destroySoon = () => {
-      const request = this.#connections.get(socket)?.request
+      const request = this.#connections.get(socket)?.exchange?.request
       if (request === undefined || request.complete || request.destroyed) { destroySoon(); return }
       socket.end()
       request.resume()
@@ -66,43 +64,41 @@ export class ConnectionWatch {
     }
   }
 
-  /** Counts the request until its answer is written or its connection is gone. */
-  beginExchange(request: IncomingMessage, response: ServerResponse): void {
+  /** Counts the request until its answer is written or its connection is gone, which the exchange is told. */
+  beginExchange(exchange: HttpExchange): void {
+    const { request, response } = exchange
     const { socket } = request
     const state = this.#connections.get(socket)
     if (this.#isDraining) response.shouldKeepAlive = false
-    if (state === undefined) return
-    state.request = request
-    state.responses.add(response)
-    response.once('close', () => {
-      state.responses.delete(response)
+    if (state !== undefined) {
+      state.exchange = exchange
+      state.responses.push(response)
+    }
+    // The only listener of most answers.
+    response.on('close', () => {
+      if (!response.writableFinished) exchange.onGone?.()
+      if (state === undefined) return
+      const index = state.responses.indexOf(response)
+      if (index >= 0) state.responses.splice(index, 1)
       // Its body would be held as long as the connection idles.
-      if (state.request === request && request.complete) state.request = undefined
-      if (this.#isDraining && state.responses.size === 0) socket.destroySoon()
+      if (state.exchange === exchange && request.complete) state.exchange = undefined
+      if (this.#isDraining && state.responses.length === 0) socket.destroySoon()
     })
   }
 
   /** Calls back once the requests that arrived whole on this connection are answered; at once when there are none. */
   whenAnswered(socket: Socket, proceed: () => void): void {
-    const pending = [...(this.#connections.get(socket)?.responses ?? [])].filter((response) => response.req.complete && !response.writableFinished)
+    const pending = (this.#connections.get(socket)?.responses ?? []).filter((response) => response.req.complete && !response.writableFinished)
     const last = pending.at(-1)
     if (last === undefined) proceed()
     else last.once('close', proceed)
-  }
-
-  addUpload(collector: BodyCollector, exchange: HttpExchange): void {
-    this.#uploads.set(collector, exchange)
-  }
-
-  removeUpload(collector: BodyCollector): void {
-    this.#uploads.delete(collector)
   }
 
   /** From now on a connection ends with its last answer; idle ones end at once. */
   drain(): void {
     this.#isDraining = true
     for (const [socket, state] of this.#connections) {
-      if (state.responses.size === 0) socket.destroy()
+      if (state.responses.length === 0) socket.destroy()
     }
   }
 
@@ -112,13 +108,13 @@ export class ConnectionWatch {
 
   #check(): void {
     this.#onCheck()
-    for (const [collector, exchange] of this.#uploads) {
-      if (++collector.idleChecks > CHECKS_UNTIL_STUCK) this.#endUpload(exchange)
+    for (const { exchange } of this.#connections.values()) {
+      if (exchange !== undefined && exchange.upload !== null && ++exchange.upload.idleChecks > CHECKS_UNTIL_STUCK) this.#endUpload(exchange)
     }
     for (const [socket, state] of this.#connections) {
       const bytesSent = socket.bytesWritten - socket.writableLength
       const isUnread = socket.writableLength > 0 && bytesSent === state.bytesSent
-      const isUnsent = state.request?.complete === false && socket.bytesRead === state.bytesRead
+      const isUnsent = state.exchange?.request.complete === false && socket.bytesRead === state.bytesRead
       state.bytesSent = bytesSent
       state.bytesRead = socket.bytesRead
       state.stalledChecks = isUnread || isUnsent ? state.stalledChecks + 1 : 0

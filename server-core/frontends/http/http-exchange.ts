@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ERROR_KINDS } from '../../contract/errors.ts'
 import type { ServerError } from '../../server-error.ts'
 import { jsonString } from './json-writer.ts'
+import type { BodyCollector } from './request-body.ts'
 import type { Route } from './routes.ts'
 
 export type ContentType = 'text/plain' | 'application/json' | 'application/octet-stream'
@@ -19,6 +20,10 @@ export class HttpExchange {
   readonly route: Route
   /** Triton's library sends text/plain until the endpoint has set a type. */
   errorContentType: ContentType = 'text/plain'
+  /** Its body while that arrives. */
+  upload: BodyCollector | null = null
+  /** Called when the client is gone before its answer was written whole. */
+  onGone: (() => void) | null = null
 
   constructor(request: IncomingMessage, response: ServerResponse, route: Route) {
     this.request = request
@@ -60,15 +65,18 @@ export class HttpExchange {
     this.#reply(ERROR_KINDS[error.kind].httpStatus, this.errorContentType, errorBody(error.message))
   }
 
-  /** Large pieces are written one after another in one system call where possible, never joined; small ones leave as one text together with the head. */
-  replyPieces(headers: string[], pieces: readonly Uint8Array[], byteLength: number): void {
+  /**
+   * Large pieces are written one after another in one system call where possible, never joined; small ones leave as one text together with the head.
+   * @param pieces bytes, or ASCII
+   */
+  replyPieces(headers: string[], pieces: readonly (string | Uint8Array)[], byteLength: number): void {
     const { response } = this
     headers.push('Content-Length', String(byteLength))
     response.writeHead(200, headers)
     if (byteLength <= SMALL_BODY_BYTES) { response.end(latin1Of(pieces), 'latin1'); return }
-    if (pieces.length === 1) { response.end(pieces[0]); return }
+    if (pieces.length === 1) { response.end(pieces[0], 'latin1'); return }
     response.cork()
-    for (const piece of pieces) response.write(piece)
+    for (const piece of pieces) response.write(piece, 'latin1')
     response.end()
   }
 
@@ -80,9 +88,13 @@ export class HttpExchange {
 }
 
 /** Bytes as the text that Latin-1 makes of them, which is written as these bytes again. */
-function latin1Of(pieces: readonly Uint8Array[]): string {
+function latin1Of(pieces: readonly (string | Uint8Array)[]): string {
   let text = ''
-  for (const piece of pieces) text += Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength).toString('latin1')
+  for (const piece of pieces) {
+    if (typeof piece === 'string') text += piece
+    // A copy: the memory of a small array is made only when somebody asks for it, which costs more.
+    else text += (Buffer.isBuffer(piece) ? piece : Buffer.from(piece)).toString('latin1')
+  }
   return text
 }
 

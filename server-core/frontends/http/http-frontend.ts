@@ -16,6 +16,7 @@ import { UnsupportedEncodingError } from './compression.ts'
 import { ConnectionWatch } from './connection-watch.ts'
 import { type EndpointEnvironment, ENDPOINTS } from './endpoints.ts'
 import { errorBody, HttpExchange } from './http-exchange.ts'
+import { KnownHeaders } from './known-headers.ts'
 import { AbortedUploadError, BodyCollector, type CollectedBody, MAX_BODY_LENGTH, TooManyChunksError } from './request-body.ts'
 import { matchRoute, type Route } from './routes.ts'
 
@@ -61,6 +62,7 @@ class HttpFrontend {
       headerForwardPattern: options.headerForwardPattern ?? null,
       allowRepositoryControl: options.allowRepositoryControl || this.#restrictions.has('model-repository'),
       simulation: options.simulation,
+      knownHeaders: new KnownHeaders(),
       collect: (exchange, limit, take) => this.#collect(exchange, limit, take),
       recycle: (body) => { this.#pool.giveBack(body) },
     }
@@ -83,9 +85,9 @@ class HttpFrontend {
   }
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
-    this.#watch.beginExchange(request, response)
     const route = matchRoute(request.url ?? '')
     const exchange = new HttpExchange(request, response, route ?? NO_ROUTE)
+    this.#watch.beginExchange(exchange)
     try {
       if (route === undefined) { exchange.replyRefusal(404, 'Not Found'); return }
       const endpoint = ENDPOINTS[route.kind]
@@ -113,18 +115,19 @@ class HttpFrontend {
     exchange.replyError(toServerError(error))
   }
 
-  async #collect(exchange: HttpExchange, limit: number, take?: (piece: Buffer) => Promise<void> | undefined): Promise<CollectedBody> {
+  #collect(exchange: HttpExchange, limit: number, take?: (piece: Buffer) => Promise<void> | undefined): Promise<CollectedBody> {
     const announced = Number(exchange.header('content-length') ?? 0)
-    if (announced > MAX_BODY_LENGTH) throw new BodyTooLongError(announced)
-    const collector = new BodyCollector(limit, announced, this.#pool, take)
-    this.#watch.addUpload(collector, exchange)
-    try {
-      const collected = await collector.collect(exchange.request)
-      if (collected.byteLength > MAX_BODY_LENGTH) throw new BodyTooLongError(collected.byteLength)
-      return collected
-    } finally {
-      this.#watch.removeUpload(collector)
-    }
+    if (announced > MAX_BODY_LENGTH) return Promise.reject(new BodyTooLongError(announced))
+    return new Promise((resolve, reject) => {
+      const collector = new BodyCollector(limit, announced, this.#pool, take)
+      exchange.upload = collector
+      collector.collect(exchange.request, (end) => {
+        exchange.upload = null
+        if (end instanceof Error) reject(end)
+        else if (end.byteLength > MAX_BODY_LENGTH) reject(new BodyTooLongError(end.byteLength))
+        else resolve(end)
+      })
+    })
   }
 
   async #stop(timeoutSeconds: number): Promise<void> {

@@ -1,6 +1,6 @@
 /** `POST /v2/models/<m>[/versions/<v>]/infer`: body in, checks in the protocol's order (6.1), answer out. */
 import { steadyNanoseconds } from '../../clock.ts'
-import type { RequestTrace } from '../../contract/inference.ts'
+import type { Tensor } from '../../contract/inference.ts'
 import type { InferenceServer } from '../../inference-server.ts'
 import { releaseOutputs } from '../../release-memory.ts'
 import { ServerError } from '../../server-error.ts'
@@ -14,15 +14,19 @@ import type { HttpExchange } from './http-exchange.ts'
 import { type BodySource, type ReceivedBody, receiveInferBody } from './infer-body.ts'
 import { type InferCall, readInferBody } from './infer-request.ts'
 import { type InferBodyPieces, inferResponseBody } from './infer-response.ts'
+import type { KnownHeaders } from './known-headers.ts'
 import { readRawBody } from './raw-request.ts'
 import { MAX_BODY_LENGTH } from './request-body.ts'
 import { traceExchange } from './trace-endpoint.ts'
+
+const NONE: readonly string[] = []
 
 export interface InferEnvironment extends BodySource {
   readonly server: InferenceServer
   readonly services: FrontendServices
   /** Null: no headers become parameters. */
   readonly headerForwardPattern: LinearPattern | null
+  readonly knownHeaders: KnownHeaders
   /** Takes back the memory of a collected body that nobody looks at any more. */
   recycle(body: Buffer): void
 }
@@ -43,8 +47,17 @@ export async function handleInfer(exchange: HttpExchange, modelVersion: string, 
   try {
     const call = readCall(exchange, modelVersion, environment, headerLength, received, sharedMemory)
     if (environment.headerForwardPattern !== null) forwardHeaders(environment.headerForwardPattern, exchange.rawHeaders(), call.request.parameters)
-    const body = await inferredBody(exchange, call, server, trace, () => { environment.recycle(received.memory) })
-    if (body === null) return
+    const classes = readOutputClasses(server, call.request, classifiedOutputs(call))
+    const { response, inputsAreFree } = await server.infer(trace === undefined ? call.request : { ...call.request, trace }, {
+      onCall: (running) => { exchange.onGone = () => { running.cancel() } },
+    })
+    exchange.onGone = null
+    if (inputsAreFree === true) environment.recycle(received.memory)
+    // Nobody waits for the answer any more.
+    if (exchange.response.destroyed) return
+    // The system has it all by then. A connection that breaks off before leaves them to the collector: the system may still read them.
+    if (response.outputs.some(isExclusive)) exchange.response.once('finish', () => { releaseOutputs(response.outputs) })
+    const body = inferResponseBody(call, classes, response)
     trace?.timestamp('HTTP_SEND_START', steadyNanoseconds())
     const responseEncoding = acceptedEncoding(exchange.header('accept-encoding'))
     if (responseEncoding === undefined) send(exchange, body)
@@ -54,20 +67,13 @@ export async function handleInfer(exchange: HttpExchange, modelVersion: string, 
   }
 }
 
-/** Runs the request. @returns null: nobody waits for the answer any more */
-async function inferredBody(
-  exchange: HttpExchange, call: InferCall, server: InferenceServer, trace: RequestTrace | undefined, onInputsFree: () => void,
-): Promise<InferBodyPieces | null> {
-  const signal = abortSignal(exchange)
-  const classified = [...call.outputForms].flatMap(([output, form]) => (form.classification > 0 ? [output] : []))
-  const classes = readOutputClasses(server, call.request, classified)
-  const { response, inputsAreFree } = await server.infer(trace === undefined ? call.request : { ...call.request, trace }, { signal })
-  if (inputsAreFree === true) onInputsFree()
-  if (exchange.response.destroyed) return null
-  // The system has it all by then. A connection that breaks off before leaves them to the collector: the system may still read them.
-  exchange.response.once('finish', () => { releaseOutputs(response.outputs) })
-  return inferResponseBody(call, classes, response)
+function classifiedOutputs({ outputForms }: InferCall): readonly string[] {
+  let outputs: string[] | null = null
+  for (const [output, form] of outputForms) if (form.classification > 0) (outputs ??= []).push(output)
+  return outputs ?? NONE
 }
+
+function isExclusive(tensor: Tensor): boolean { return tensor.isExclusive === true }
 
 function readCall(
   exchange: HttpExchange, modelVersion: string, environment: InferEnvironment, headerLength: number | undefined, received: ReceivedBody, sharedMemory: SharedMemoryUse,
@@ -87,7 +93,7 @@ function readCall(
   }
   const jsonLength = headerLength ?? byteLength
   if (jsonLength > maxInputSize) throw jsonTooLarge(jsonLength, maxInputSize)
-  return readInferBody(input)
+  return readInferBody({ ...input, knownHeaders: environment.knownHeaders })
 }
 
 /** @throws the text for a JSON document over the limit; every endpoint with a JSON body uses it. */
@@ -105,14 +111,6 @@ function parseLength(text: string): number {
     throw new ServerError('INVALID_ARG', `Unable to parse Inference-Header-Content-Length, value is out of range [ -2147483648, 2147483647 ], got: ${text}`)
   }
   return value
-}
-
-/** Aborted when the client goes away before its answer is written. */
-function abortSignal(exchange: HttpExchange): AbortSignal {
-  const controller = new AbortController()
-  const { response } = exchange
-  response.once('close', () => { if (!response.writableFinished) controller.abort() })
-  return controller.signal
 }
 
 function send(exchange: HttpExchange, body: InferBodyPieces): void {

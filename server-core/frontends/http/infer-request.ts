@@ -8,6 +8,7 @@ import type { ServerError } from '../../server-error.ts'
 import { readSharedMemory, type SharedMemoryRange, type SharedMemoryUse } from '../../shared-memory/shared-memory-regions.ts'
 import { type Draft, readParameters } from './infer-parameters.ts'
 import type { JsonDocument } from './json-document.ts'
+import type { KnownHeaders } from './known-headers.ts'
 import { internal, invalid, within } from './parse-errors.ts'
 import { readDocument, type StreamedJson } from './streamed-json.ts'
 import { bytesFromJson, bytesFromStream, numbersFromJson, numbersFromStream } from './tensor-from-json.ts'
@@ -53,11 +54,17 @@ export interface InferBody {
   readonly maxInputSize: number
   /** What this request uses of the registered regions. */
   readonly sharedMemory: SharedMemoryUse
+  /** Absent: the header is read in any case. */
+  readonly knownHeaders?: KnownHeaders
 }
 
 /** @throws ServerError with the protocol's texts: INTERNAL for JSON errors, INVALID_ARG for the rest. */
 export function readInferBody(input: InferBody): InferCall {
   const { json, binary, modelName } = input
+  const { knownHeaders } = input
+  const key = input.streamed === undefined ? knownHeaders?.keyOf(json, binary) ?? null : null
+  const known = key === null ? undefined : knownHeaders?.callOf(key, binary, modelName, input.modelVersion)
+  if (known !== undefined) return known
   const document = readDocument(json, input.streamed)
   const [idAt = -1, parametersAt = -1, inputsAt = -1, outputsAt = -1] = document.findAll(document.root, ROOT_MEMBERS)
   const id = idAt < 0 ? '' : within("Unable to parse 'id': ", () => document.asString(idAt))
@@ -68,7 +75,7 @@ export function readInferBody(input: InferBody): InferCall {
   if (reader.binaryOffset !== binary.length) throw invalid(`unexpected additional input data for model '${modelName}'`)
   const outputForms = readOutputs(document, outputsAt, input.sharedMemory)
   const { isBinaryOutput, parameters, ...fields } = draft
-  return {
+  const call: InferCall = {
     request: {
       modelName, modelVersion: input.modelVersion, id, inputs, parameters, ...fields,
       requestedOutputs: outputForms.size === 0 ? [] : [...outputForms.keys()],
@@ -76,6 +83,13 @@ export function readInferBody(input: InferBody): InferCall {
     outputForms,
     defaultForm: isBinaryOutput ? BINARY_FORM : JSON_FORM,
   }
+  if (key !== null && reader.isAllBinary && !usesSharedMemory(outputForms)) knownHeaders?.add(key, call)
+  return call
+}
+
+function usesSharedMemory(outputForms: ReadonlyMap<string, OutputForm>): boolean {
+  for (const { sharedMemory } of outputForms.values()) if (sharedMemory !== undefined) return true
+  return false
 }
 
 /** Reads the elements of `inputs` in order and hands out the binary section from its start. */
@@ -84,6 +98,8 @@ class InputReader {
   readonly #input: InferBody
   readonly #id: string
   binaryOffset = 0
+  /** Every input was taken from the binary section. */
+  isAllBinary = true
 
   constructor(document: JsonDocument, input: InferBody, id: string) {
     this.#document = document
@@ -113,6 +129,7 @@ class InputReader {
     if (names.has(name)) throw invalid(`[request id: <id_unknown>] input '${name}' already exists in request`)
     names.add(name)
     const datatype = Object.hasOwn(DATA_TYPES, datatypeText) ? (datatypeText as DataType) : undefined
+    if (binarySizeAt < 0) this.isAllBinary = false
     const data = regionAt >= 0 ? readSharedMemory(sharedMemoryRange(document, this.#input.sharedMemory, regionAt, offsetAt, byteSizeAt))
       : binarySizeAt >= 0 ? this.#takeBinary(name, Number(within("Unable to parse 'binary_data_size': ", () => document.asUnsigned(binarySizeAt))))
       : this.#readData(name, datatype, dims, dataAt)

@@ -7,8 +7,8 @@ import type { InferCall } from './infer-request.ts'
 import { addTensorData, jsonParameters, jsonString, JsonWriter } from './json-writer.ts'
 
 export interface InferBodyPieces {
-  /** JSON first, binary outputs after it; written without joining. */
-  readonly pieces: readonly Uint8Array[]
+  /** JSON first, binary outputs after it; written without joining. A text is ASCII. */
+  readonly pieces: readonly (string | Uint8Array)[]
   readonly jsonLength: number
   /** Over all pieces. */
   readonly byteLength: number
@@ -42,7 +42,8 @@ export function inferResponseBody(call: InferCall, classes: ReadonlyMap<string, 
     }
   }
   writer.add(']}')
-  const json = writer.finish()
+  const json = writer.finishAscii() ?? writer.finish()
+  if (typeof json === 'string') return { pieces: [json, ...binaries], jsonLength: json.length, byteLength: json.length + binaryLength }
   let jsonLength = 0
   for (const piece of json) jsonLength += piece.length
   return { pieces: binaries.length === 0 ? json : [...json, ...binaries], jsonLength, byteLength: jsonLength + binaryLength }

@@ -37,6 +37,11 @@ export class JsonWriter {
     this.#pieces.push(bytes)
   }
 
+  /** The whole document as it is, where it is short and ASCII; then nothing is to be finished. Undefined: it is not. */
+  finishAscii(): string | undefined {
+    return this.#pieces.length === 0 && Buffer.byteLength(this.#text) === this.#text.length ? this.#text : undefined
+  }
+
   finish(): Buffer[] {
     this.#flush()
     return this.#pieces

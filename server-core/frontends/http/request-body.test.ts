@@ -2,11 +2,20 @@ import { PassThrough } from 'node:stream'
 import type { IncomingMessage } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { BufferPool } from '../buffer-pool.ts'
-import { AbortedUploadError, BodyCollector } from './request-body.ts'
+import { AbortedUploadError, BodyCollector, type CollectedBody } from './request-body.ts'
 
 /** Chunks as the HTTP parser hands them on: each in memory of its own, but for the last, which is a part of something. */
 function chunksOf(sizes: readonly number[]): Buffer[] {
   return sizes.map((size, index) => (index === sizes.length - 1 ? Buffer.alloc(size + 8).subarray(4, size + 4) : Buffer.alloc(size)).fill(index + 1))
+}
+
+function collect(stream: PassThrough, announced: number, pool: BufferPool): Promise<CollectedBody> {
+  return new Promise((resolve, reject) => {
+    new BodyCollector(1 << 20, announced, pool).collect(stream as unknown as IncomingMessage, (end) => {
+      if (end instanceof Error) reject(end)
+      else resolve(end)
+    })
+  })
 }
 
 describe('a body', () => {
@@ -15,7 +24,7 @@ describe('a body', () => {
     const chunks = chunksOf(sizes)
     const expected = Buffer.concat(chunks)
     const stream = new PassThrough()
-    const collected = new BodyCollector(1 << 20, expected.byteLength, new BufferPool(0)).collect(stream as unknown as IncomingMessage)
+    const collected = collect(stream, expected.byteLength, new BufferPool(0))
     for (const chunk of chunks) stream.write(chunk)
     stream.end()
     const { body, byteLength } = await collected
@@ -29,7 +38,7 @@ describe('a body', () => {
     pool.giveBack(first)
     const free = pool.freeBytes
     const stream = new PassThrough()
-    const collected = new BodyCollector(1 << 20, 200_000, pool).collect(stream as unknown as IncomingMessage)
+    const collected = collect(stream, 200_000, pool)
     stream.write(Buffer.alloc(65_536))
     await new Promise((resolve) => { setImmediate(resolve) })
     expect(pool.freeBytes).toBe(0)
@@ -41,7 +50,7 @@ describe('a body', () => {
   it('of one chunk is that chunk', async () => {
     const chunk = Buffer.alloc(100_000, 7)
     const stream = new PassThrough()
-    const collected = new BodyCollector(1 << 20, chunk.byteLength, new BufferPool(0)).collect(stream as unknown as IncomingMessage)
+    const collected = collect(stream, chunk.byteLength, new BufferPool(0))
     stream.end(chunk)
     expect((await collected).body).toBe(chunk)
     expect(chunk.byteLength).toBe(100_000)

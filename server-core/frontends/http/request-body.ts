@@ -55,28 +55,29 @@ export class BodyCollector {
     this.#announced = announced
   }
 
-  /** @throws TooManyChunksError, AbortedUploadError */
-  collect(request: IncomingMessage): Promise<CollectedBody> {
-    return new Promise((resolve, reject) => {
-      const abort = () => {
-        if (this.#isSettled) return
-        this.#isSettled = true
-        this.#drop()
-        reject(new AbortedUploadError())
+  /** @param onEnd called once: with the body, or with TooManyChunksError, AbortedUploadError or what `take` threw */
+  collect(request: IncomingMessage, onEnd: (end: CollectedBody | Error) => void): void {
+    const end = (result: CollectedBody | Error) => {
+      if (this.#isSettled) return
+      this.#isSettled = true
+      onEnd(result)
+    }
+    const abort = () => {
+      if (this.#isSettled) return
+      this.#drop()
+      end(new AbortedUploadError())
+    }
+    request.on('data', (chunk: Buffer) => {
+      try {
+        this.#add(request, chunk)
+      } catch (error) {
+        end(error as Error)
       }
-      request.on('data', (chunk: Buffer) => {
-        try {
-          this.#add(request, chunk)
-        } catch (error) {
-          if (!this.#isSettled) { this.#isSettled = true; reject(error as Error) }
-        }
-        const isTooMany = this.#count > MAX_CHUNKS && this.#received < this.#count * SMALL_CHUNK
-        if (isTooMany && !this.#isSettled) { this.#isSettled = true; reject(new TooManyChunksError()) }
-      })
-      request.on('end', () => { if (!this.#isSettled) { this.#isSettled = true; resolve(this.#result()) } })
-      request.on('close', abort)
-      request.on('error', abort)
+      if (this.#count > MAX_CHUNKS && this.#received < this.#count * SMALL_CHUNK) end(new TooManyChunksError())
     })
+    request.on('end', () => { if (!this.#isSettled) end(this.#result()) })
+    request.on('close', abort)
+    request.on('error', abort)
   }
 
   #add(request: IncomingMessage, chunk: Buffer): void {
