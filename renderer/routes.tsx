@@ -28,7 +28,7 @@ export const pages: readonly [PageEntry, ...PageEntry[]] = [
 
 /** The Config tab of a model's page: a feature of its own, which no other feature may import. The words of its editor must be there before it is. */
 export const ModelConfigTab: LazyExoticComponent<ComponentType<{ readonly detail: ModelDetail }>> = lazy(async () => {
-  const { followLanguage } = await import('./features/config-editor/monaco-texts.ts')
+  const { followLanguage } = await import('./components/code-editor/monaco-texts.ts')
   await followLanguage()
   return import('./features/config-editor/config-tab.tsx')
 })

@@ -34,7 +34,7 @@ function writeRepository(dataDirectory: string, configs: Readonly<Record<string,
 
 async function openConfig(page: Page, name: string): Promise<void> {
   await page.evaluate((model) => { window.location.hash = `#/models/${model}/config` }, name)
-  await expect(page.locator('.npu-config-text-head')).toContainText(`${name}/config.pbtxt`)
+  await expect(page.locator('.npu-editor-head')).toContainText(`${name}/config.pbtxt`)
   await checked(page)
 }
 
@@ -112,7 +112,7 @@ test('snippets for an NPU have no error left; where there is no card the load sa
     await test.step(name, async () => {
       await openConfig(page, name)
       await applyAllFixes(page)
-      await expect(page.locator('.npu-config-error-text')).toHaveCount(0)
+      await expect(page.locator('.npu-editor-error-text')).toHaveCount(0)
       await saveAndLoad(page)
       await expect(page.getByTestId('config-load-failed')).toContainText('--npu-fallback=allow')
     })
@@ -214,7 +214,7 @@ for (const { language, place, fix } of [{ language: 'en', place: 'Ln 3', fix: 'R
   await openConfig(page, 'direction')
   await expect(page.getByTestId('config-problems')).toContainText('max_batch_szie')
   await page.keyboard.press('F8')
-  await expect(page.locator('.npu-config-text-head')).toContainText(place)
+  await expect(page.locator('.npu-editor-head')).toContainText(place)
   await page.keyboard.press('Control+.')
   await expect(page.getByText(fix).last()).toBeVisible()
   expect(await page.locator('.action-widget .title').evaluateAll((titles) => titles.filter((title) => title.scrollWidth > title.clientWidth).map((title) => title.textContent)), 'fixes cut off in the menu').toEqual([])
@@ -292,7 +292,7 @@ test('what is typed in one view shows in the other at once', { tag: '@either-hos
   }
   await page.getByTestId('config-text').getByText('max_batch_size').first().click()
   await page.keyboard.press('End')
-  await watch('.npu-config-monaco', `[data-path='["max_batch_size"]'] input`)
+  await watch('.npu-editor-monaco', `[data-path='["max_batch_size"]'] input`)
   for (let count = 0; count < 5; count++) {
     await page.keyboard.press('0', { delay: 60 })
     await expect(field).toHaveValue('80')
@@ -300,7 +300,7 @@ test('what is typed in one view shows in the other at once', { tag: '@either-hos
     await expect(field).toHaveValue('8')
   }
   const toForm = await median()
-  await watch(`[data-path='["max_batch_size"]'] input`, '.npu-config-monaco .view-lines')
+  await watch(`[data-path='["max_batch_size"]'] input`, '.npu-editor-monaco .view-lines')
   await field.focus()
   await page.keyboard.press('End')
   for (let count = 0; count < 5; count++) {
@@ -343,7 +343,7 @@ for (const language of ['en', 'zh-CN'] as const) {
     await openFolder(repository)
     await choose(page, 'light', language)
     await openConfig(page, 'pipeline')
-    const head = page.locator('.npu-config-text-head')
+    const head = page.locator('.npu-editor-head')
     const press = async (...keys: string[]) => { for (const key of keys) await page.keyboard.press(key) }
 
     const rename = async (name: string) => {

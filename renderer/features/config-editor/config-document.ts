@@ -8,7 +8,7 @@ import { EMPTY_CONFIG_CONTEXT } from '../../../server-core/contract/config-langu
 import type { ConfigPath } from '../../../server-core/model-config/config-path.ts'
 import { parsePbtxt } from '../../../server-core/model-config/pbtxt-parser.ts'
 import type { PbtxtError, PbtxtTree } from '../../../server-core/model-config/pbtxt-tree.ts'
-import { applyTextEdits, carryDiagnostics, differenceAsEdits, invertEdits, preferredFixEdits } from './text-edits.ts'
+import { applyTextEdits, carryDiagnostics, differenceAsEdits, invertEdits, preferredFixEdits } from '../../lib/text-edits.ts'
 
 export type { ConfigPath }
 

@@ -11,14 +11,14 @@ import { IconButton } from '../../components/icon-button.tsx'
 import { ConsoleError } from '../../console-client.ts'
 import { useConsole } from '../../console-store.ts'
 import { desktopApi } from '../../lib/desktop-api.ts'
-import { isModified, redo, undo, useConfigDocument } from './config-document.ts'
+import { applyAllFixes, applyEdits, isModified, redo, undo, useConfigDocument } from './config-document.ts'
 import { DriftDialog } from './drift-dialog.tsx'
 import { goToProblem, goToText, openDialog, setNotice, useEditorView } from './editor-view-store.ts'
 import { HistoryDialog } from './history-dialog.tsx'
-import { startLint } from './lint-client.ts'
+import { startLint, useLintFailure } from './lint-client.ts'
 import LintWorkerScript from './lint-worker.ts?worker'
 import { MergeDialog } from './merge-dialog.tsx'
-import { ProblemCount, ProblemsList } from './problems-list.tsx'
+import { ProblemCount, ProblemsList } from '../../components/code-editor/problems-list.tsx'
 import { SaveBar } from './save-bar.tsx'
 import { SaveDialog } from './save-dialog.tsx'
 import { SaveOutcome } from './save-outcome.tsx'
@@ -26,6 +26,7 @@ import { openConfig, useSave } from './save-store.ts'
 import { TensorNotice } from './tensor-notice.tsx'
 import { TextView } from './text-view.tsx'
 import { ViewSwitch } from './view-switch.tsx'
+import '../../components/code-editor/code-editor.css'
 import './config-editor.css'
 
 const ConfigForm = lazy(() => import('./config-form.tsx').then((module) => ({ default: module.ConfigForm })))
@@ -56,11 +57,11 @@ export default function ConfigTab({ detail }: { readonly detail: ModelDetail }) 
       <div className={`npu-config-editor npu-config-view-${view}`}>
         {view !== 'text' && <section className="npu-card npu-config-form-card" aria-label={t('view.form')}><Suspense fallback={null}><ConfigForm /></Suspense></section>}
         {view !== 'form' && (
-          <section className="npu-card npu-config-text-card" aria-label={t('view.text')}>
+          <section className="npu-card npu-editor-card" aria-label={t('view.text')}>
             <TextHead name={name} hasFile={detail.configText !== null} />
             <TensorNotice modelName={name} />
             <TextView label={t('textLabel', { model: name })} />
-            <ProblemsList />
+            <ConfigProblems />
           </section>
         )}
         <SaveBar />
@@ -73,21 +74,29 @@ export default function ConfigTab({ detail }: { readonly detail: ModelDetail }) 
   )
 }
 
+function ConfigProblems() {
+  const diagnostics = useConfigDocument((state) => state.diagnostics)
+  const isCurrent = useConfigDocument((state) => state.checkedVersion === state.version)
+  const failure = useLintFailure((state) => state.reason)
+  return <ProblemsList testId="config" diagnostics={diagnostics} isCurrent={isCurrent} failure={failure} onGoTo={({ offset }) => goToText(offset, offset)} onFix={({ edits }) => applyEdits(edits, 'fix')} onFixAll={applyAllFixes} />
+}
+
 function TextHead({ name, hasFile }: { readonly name: string; readonly hasFile: boolean }) {
   const { t } = useTranslation('config-editor')
   const text = useConfigDocument((state) => state.text)
+  const diagnostics = useConfigDocument((state) => state.diagnostics)
   const isDirty = useConfigDocument(isModified)
   const canUndo = useConfigDocument((state) => state.undoSteps.length > 0)
   const canRedo = useConfigDocument((state) => state.redoSteps.length > 0)
   const { line, column } = useEditorView((state) => state.cursor)
   return (
-    <div className="npu-row npu-config-text-head">
+    <div className="npu-row npu-editor-head">
       <FileIcon /><span className="npu-mono npu-cut">{name}/config.pbtxt</span>
-      {isDirty && <span className="npu-config-dot" role="img" aria-label={t('save.dirty')} title={t('save.dirty')} />}
+      {isDirty && <span className="npu-editor-dot" role="img" aria-label={t('save.dirty')} title={t('save.dirty')} />}
       {!hasFile && <span className="npu-quiet npu-cut">{t('noFile')}</span>}
       <span className="npu-grow" />
-      <ProblemCount />
-      <span className="npu-quiet npu-config-place">{t('place', { line, column })}</span>
+      <ProblemCount diagnostics={diagnostics} />
+      <span className="npu-quiet npu-editor-place">{t('place', { line, column })}</span>
       <IconButton icon={<UndoIcon />} label={t('action.undo')} shortcut="Ctrl+Z" disabledReason={canUndo ? undefined : t('action.nothingToUndo')} onClick={undo} />
       <IconButton icon={<RedoIcon />} label={t('action.redo')} shortcut="Ctrl+Shift+Z" disabledReason={canRedo ? undefined : t('action.nothingToRedo')} onClick={redo} />
       <CopyButton text={text} label={t('action.copy')} />
@@ -127,7 +136,7 @@ function useKeys(): void {
   useEffect(() => {
     const handle = (event: KeyboardEvent) => {
       if (event.defaultPrevented || document.querySelector('[role="dialog"][aria-modal="true"]') !== null) return
-      if (event.target instanceof Element && event.target.closest('.npu-config-monaco') !== null) return
+      if (event.target instanceof Element && event.target.closest('.npu-editor-monaco') !== null) return
       const key = event.key.toLowerCase()
       const isControl = (event.ctrlKey || event.metaKey) && !event.altKey
       if (isControl && !event.shiftKey && key === 's') openDialog('save')

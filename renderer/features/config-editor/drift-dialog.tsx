@@ -9,7 +9,7 @@ import { ErrorNotice } from '../../components/error-notice.tsx'
 import { ReturnFocus } from '../../components/return-focus.tsx'
 import { Segmented } from '../../components/segmented.tsx'
 import { command } from '../../console-client.ts'
-import { DiffView } from './diff-view.tsx'
+import { DiffView } from '../../components/code-editor/diff-view.tsx'
 import { openDialog } from './editor-view-store.ts'
 
 type Pair = 'reload' | 'filled' | 'written'
@@ -32,11 +32,11 @@ export function DriftDialog({ modelName }: { readonly modelName: string }) {
   const [left, right] = SIDES[pair]
   return (
     <Dialog open onOpenChange={(_, data) => { if (!data.open) openDialog(null) }}>
-      <DialogSurface className="npu-dialog npu-config-dialog" data-testid="config-drift-dialog">
+      <DialogSurface className="npu-dialog npu-editor-dialog" data-testid="config-drift-dialog">
         <ReturnFocus />
-        <DialogBody className="npu-config-dialog-body">
+        <DialogBody className="npu-editor-dialog-body">
           <DialogTitle>{t('drift.title', { model: modelName })}</DialogTitle>
-          <DialogContent className="npu-config-dialog-content">
+          <DialogContent className="npu-editor-dialog-content">
             {error !== null && <ErrorNotice sentence={t('drift.failed')} error={error} />}
             {drift !== null && (
               <>

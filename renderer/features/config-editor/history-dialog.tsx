@@ -7,7 +7,7 @@ import { ErrorNotice } from '../../components/error-notice.tsx'
 import { command } from '../../console-client.ts'
 import { formatBytes, formatClock, formatDate } from '../../lib/format.ts'
 import { setText, useConfigDocument } from './config-document.ts'
-import { DiffView } from './diff-view.tsx'
+import { DiffView } from '../../components/code-editor/diff-view.tsx'
 import { ReturnFocus } from '../../components/return-focus.tsx'
 import { openDialog } from './editor-view-store.ts'
 
@@ -37,11 +37,11 @@ export function HistoryDialog({ modelName }: { readonly modelName: string }) {
   const shown = old !== null && old.id === chosen ? old.text : null
   return (
     <Dialog open onOpenChange={(_, data) => { if (!data.open) openDialog(null) }}>
-      <DialogSurface className="npu-dialog npu-config-dialog" data-testid="config-history-dialog">
+      <DialogSurface className="npu-dialog npu-editor-dialog" data-testid="config-history-dialog">
         <ReturnFocus />
-        <DialogBody className="npu-config-dialog-body">
+        <DialogBody className="npu-editor-dialog-body">
           <DialogTitle>{t('history.title', { model: modelName })}</DialogTitle>
-          <DialogContent className="npu-config-dialog-content npu-config-history">
+          <DialogContent className="npu-editor-dialog-content npu-config-history">
             {error !== null && <ErrorNotice sentence={t('history.failed')} error={error} />}
             {entries?.length === 0 && <p className="npu-quiet">{t('history.none')}</p>}
             {entries !== null && entries.length > 0 && (

@@ -7,8 +7,8 @@ import { localized } from '../../lib/localized-text.ts'
 import { applyEdits, useConfigDocument } from './config-document.ts'
 import { completionsAt, scalarText } from './completion.ts'
 import { hoverText } from './hover-text.ts'
-import { LineIndex } from './line-index.ts'
-import { monaco, PBTXT_LANGUAGE } from './monaco-setup.ts'
+import { LineIndex } from '../../lib/line-index.ts'
+import { monaco, PBTXT_LANGUAGE } from '../../components/code-editor/monaco-setup.ts'
 
 /** The model of the text editor; no other is served. */
 export const CONFIG_MODEL_URI = monaco.Uri.parse('npu-config:/config.pbtxt')

@@ -28,11 +28,11 @@ export function MergeDialog({ conflict }: { readonly conflict: Extract<SaveState
   }
   return (
     <Dialog open onOpenChange={(_, data) => { if (!data.open) dismissOutcome() }}>
-      <DialogSurface className="npu-dialog npu-config-dialog" data-testid="config-merge">
+      <DialogSurface className="npu-dialog npu-editor-dialog" data-testid="config-merge">
         <ReturnFocus />
-        <DialogBody className="npu-config-dialog-body">
+        <DialogBody className="npu-editor-dialog-body">
           <DialogTitle>{t('merge.title')}</DialogTitle>
-          <DialogContent className="npu-config-dialog-content">
+          <DialogContent className="npu-editor-dialog-content">
             <p>{isRemoved ? t('merge.removed') : conflicts.length === 0 ? t('merge.clean') : t('merge.conflicts', { count: conflicts.length })}</p>
             {!isRemoved && <div className="npu-config-merge" tabIndex={0} role="group" aria-label={t('merge.title')}>
               <div className="npu-config-merge-row npu-config-merge-heads"><b>{t('merge.theirs')}</b><b>{t('merge.result')}</b><b>{t('merge.mine')}</b></div>

@@ -8,7 +8,7 @@ import { StateMark, StatePill } from '../../components/state-pill.tsx'
 import { diffLines, splitLines } from '../../lib/line-diff.ts'
 import { isModified, revertToSaved, useConfigDocument } from './config-document.ts'
 import { openDialog } from './editor-view-store.ts'
-import { SeverityMark } from './severity-mark.tsx'
+import { SeverityMark } from '../../components/severity-mark.tsx'
 import { save, useSave } from './save-store.ts'
 
 /** Why a model cannot be loaded from here, as a key below `load.`; null: it can. */
@@ -35,11 +35,11 @@ export function SaveBar() {
   const saveHint = !isDirty ? t('save.nothing') : errors > 0 ? t('save.blocked', { count: errors }) : isOffline ? t('load.offline') : `${t('action.save')} (Ctrl+S)`
   const said = { saved: t('save.saved'), loaded: t('save.loaded') }
   return (
-    <div className="npu-config-bar" role="group" aria-label={t('save.bar')}>
+    <div className="npu-editor-bar" role="group" aria-label={t('save.bar')}>
       {isBusy ? <StatePill kind="loading" text={t(`save.${saving}`)} isPlain /> : isDirty ? <span className="npu-row"><StateMark kind="degraded" isDecoration />{t('save.changes', { count: changes })}</span> : <span className="npu-quiet">{t('save.clean')}</span>}
-      {errors > 0 && isDirty && <span className="npu-row"><SeverityMark severity="error" /><b className="npu-config-error-text">{t('save.blocked', { count: errors })}</b></span>}
+      {errors > 0 && isDirty && <span className="npu-row"><SeverityMark severity="error" /><b className="npu-editor-error-text">{t('save.blocked', { count: errors })}</b></span>}
       {errors > 0 && isDirty && !isOffline && <Button size="small" appearance="transparent" className="npu-small" onClick={() => openDialog('save')} data-testid="config-save-anyway">{t('save.anyway')}</Button>}
-      {loadBlock !== null && <span className="npu-quiet npu-config-bar-note">{t(`load.${loadBlock}`)}</span>}
+      {loadBlock !== null && <span className="npu-quiet npu-editor-bar-note">{t(`load.${loadBlock}`)}</span>}
       <span className="npu-grow" />
       {isDirty && <Button appearance="subtle" icon={<UndoIcon />} onClick={revertToSaved} data-testid="config-undo-all">{t('save.undoAll')}</Button>}
       {isDirty && <Button onClick={() => openDialog('review')}>{t('save.review')}</Button>}

@@ -2,11 +2,11 @@
 import { Button, Dialog, DialogActions, DialogBody, DialogContent, DialogSurface, DialogTitle } from '@fluentui/react-components'
 import { useTranslation } from 'react-i18next'
 import { useConfigDocument } from './config-document.ts'
-import { DiffView } from './diff-view.tsx'
+import { DiffView } from '../../components/code-editor/diff-view.tsx'
 import { openDialog, useEditorView } from './editor-view-store.ts'
 import { save } from './save-store.ts'
 import { ReturnFocus } from '../../components/return-focus.tsx'
-import { SeverityMark } from './severity-mark.tsx'
+import { SeverityMark } from '../../components/severity-mark.tsx'
 
 /** Enter confirms at once; the diff is for reading. After the dialog has put the focus on its first element. */
 function focusNow(button: HTMLButtonElement | null): void {
@@ -26,11 +26,11 @@ export function SaveDialog() {
   }
   return (
     <Dialog open={isSaving || dialog === 'review'} onOpenChange={(_, data) => { if (!data.open) openDialog(null) }}>
-      <DialogSurface className="npu-dialog npu-config-dialog" data-testid="config-diff">
+      <DialogSurface className="npu-dialog npu-editor-dialog" data-testid="config-diff">
         <ReturnFocus />
-        <DialogBody className="npu-config-dialog-body">
+        <DialogBody className="npu-editor-dialog-body">
           <DialogTitle>{t(isSaving ? 'save.title' : 'save.review', { model: modelName })}</DialogTitle>
-          <DialogContent className="npu-config-dialog-content">
+          <DialogContent className="npu-editor-dialog-content">
             {isSaving && errors.length > 0 && (
               <div className="npu-notice npu-notice-failed"><SeverityMark severity="error" /><div>
                 <p className="npu-notice-sentence">{t('save.anywayTitle', { count: errors.length })}</p><p className="npu-secondary">{t('save.anywayNote')}</p>

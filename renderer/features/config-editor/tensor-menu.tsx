@@ -3,7 +3,7 @@ import { Menu, MenuItem, MenuList, MenuPopover } from '@fluentui/react-component
 import { useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { documentLines, offsetOf } from './language-service.ts'
-import type { monaco } from './monaco-setup.ts'
+import type { monaco } from '../../components/code-editor/monaco-setup.ts'
 import { tensorActionsAt } from './tensor-navigation.ts'
 import type { TensorPlaceActions } from './tensor-navigation.ts'
 

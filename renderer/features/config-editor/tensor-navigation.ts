@@ -13,8 +13,8 @@ import { useConfigDocument } from './config-document.ts'
 import { openTensor, setNotice } from './editor-view-store.ts'
 import type { ModelTensor } from './editor-view-store.ts'
 import { CONFIG_MODEL_URI, documentLines, isServed, offsetOf, rangeOf } from './language-service.ts'
-import { LineIndex } from './line-index.ts'
-import { monaco, PBTXT_LANGUAGE } from './monaco-setup.ts'
+import { LineIndex } from '../../lib/line-index.ts'
+import { monaco, PBTXT_LANGUAGE } from '../../components/code-editor/monaco-setup.ts'
 
 /** What can be done with the tensor or member at a place of the text; null: nothing. */
 export interface TensorPlaceActions {

@@ -8,10 +8,10 @@ import { applyEdits, redo, setSelection, undo, useConfigDocument } from './confi
 import type { ConfigDocument } from './config-document.ts'
 import { goToProblem, openDialog, useEditorView } from './editor-view-store.ts'
 import { CONFIG_MODEL_URI, documentLines, markerOf, offsetOf, rangeOf } from './language-service.ts'
-import { LineIndex, lineEndOf } from './line-index.ts'
-import { EDITOR_OPTIONS, monaco, PBTXT_LANGUAGE, withoutBracketColors } from './monaco-setup.ts'
+import { LineIndex, lineEndOf } from '../../lib/line-index.ts'
+import { EDITOR_OPTIONS, monaco, PBTXT_LANGUAGE, withoutBracketColors } from '../../components/code-editor/monaco-setup.ts'
 import { positionInConfig } from './position-in-config.ts'
-import { ProblemZone } from './problem-zone.tsx'
+import { ProblemZone } from '../../components/code-editor/problem-zone.tsx'
 import { TensorMenu } from './tensor-menu.tsx'
 import { forgetMembers } from './tensor-navigation.ts'
 
@@ -23,6 +23,9 @@ export function TextView({ label }: { readonly label: string }) {
   const [editor, setEditor] = useState<monaco.editor.IStandaloneCodeEditor | null>(null)
   const theme = usePreferences((state) => state.theme)
   const language = usePreferences((state) => state.language)
+  const diagnostics = useConfigDocument((state) => state.diagnostics)
+  const version = useConfigDocument((state) => state.version)
+  const line = useEditorView((state) => state.cursor.line)
   const first = useRef({ label, theme })
   const format = t('action.format')
 
@@ -67,9 +70,9 @@ export function TextView({ label }: { readonly label: string }) {
   useEffect(() => { const model = editor?.getModel(); if (model) showMarkers(model) }, [editor, language])
 
   return (
-    <div className="npu-config-text" data-testid="config-text">
-      <div className="npu-config-monaco" ref={host} />
-      {editor && <ProblemZone editor={editor} />}
+    <div className="npu-editor-text" data-testid="config-text">
+      <div className="npu-editor-monaco" ref={host} />
+      {editor && <ProblemZone editor={editor} diagnostics={diagnostics} version={version} line={line} onFix={({ edits }) => applyEdits(edits, 'fix')} />}
       {editor && <TensorMenu editor={editor} />}
     </div>
   )

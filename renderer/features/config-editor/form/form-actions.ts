@@ -6,7 +6,7 @@ import type { ConfigValue } from '../../../../server-core/model-config/config-st
 import { parsePbtxt } from '../../../../server-core/model-config/pbtxt-parser.ts'
 import type { PbtxtTree } from '../../../../server-core/model-config/pbtxt-tree.ts'
 import { applyEdits, setSelection, useConfigDocument } from '../config-document.ts'
-import { applyTextEdits, differenceAsEdits } from '../text-edits.ts'
+import { applyTextEdits, differenceAsEdits } from '../../../lib/text-edits.ts'
 import { valueAt } from './form-tree.ts'
 
 /** Makes edits of a tree; of a list of steps, each sees the text that the ones before it made. */

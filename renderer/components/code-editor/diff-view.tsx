@@ -1,6 +1,7 @@
 /** Two texts side by side in Monaco's diff editor, read only. */
 import { useEffect, useRef } from 'react'
 import { usePreferences } from '../../preferences.ts'
+import './code-editor.css'
 import { EDITOR_OPTIONS, monaco, PBTXT_LANGUAGE, withoutBracketColors } from './monaco-setup.ts'
 
 interface DiffViewProps {
@@ -8,6 +9,8 @@ interface DiffViewProps {
   readonly after: string
   readonly beforeLabel: string
   readonly afterLabel: string
+  /** Of both texts; default: the config language. */
+  readonly language?: string
 }
 
 /** A comparison that is under way in the worker still needs its texts: what ends them waits for it. */
@@ -19,7 +22,7 @@ function afterDiff(editor: monaco.editor.IStandaloneDiffEditor, end: () => void)
   })
 }
 
-export function DiffView({ before, after, beforeLabel, afterLabel }: DiffViewProps) {
+export function DiffView({ before, after, beforeLabel, afterLabel, language = PBTXT_LANGUAGE }: DiffViewProps) {
   const host = useRef<HTMLDivElement>(null)
   const theme = usePreferences((state) => state.theme)
   const editor = useRef<monaco.editor.IStandaloneDiffEditor>(null)
@@ -44,7 +47,7 @@ export function DiffView({ before, after, beforeLabel, afterLabel }: DiffViewPro
     const current = editor.current
     if (!current) return
     const old = current.getModel()
-    const models = { original: monaco.editor.createModel(before, PBTXT_LANGUAGE), modified: monaco.editor.createModel(after, PBTXT_LANGUAGE) }
+    const models = { original: monaco.editor.createModel(before, language), modified: monaco.editor.createModel(after, language) }
     withoutBracketColors(models.original)
     withoutBracketColors(models.modified)
     current.setModel(models)
@@ -54,16 +57,16 @@ export function DiffView({ before, after, beforeLabel, afterLabel }: DiffViewPro
         old.modified.dispose()
       })
     }
-  }, [before, after])
+  }, [before, after, language])
   useEffect(() => {
     editor.current?.getOriginalEditor().updateOptions({ ariaLabel: beforeLabel })
     editor.current?.getModifiedEditor().updateOptions({ ariaLabel: afterLabel })
   }, [beforeLabel, afterLabel])
   useEffect(() => { monaco.editor.setTheme(`npu-${theme}`) }, [theme])
   return (
-    <div className="npu-config-diff">
-      <div className="npu-config-diff-heads npu-quiet"><span className="npu-cut">{beforeLabel}</span><span className="npu-cut">{afterLabel}</span></div>
-      <div className="npu-config-diff-host" ref={host} />
+    <div className="npu-editor-diff">
+      <div className="npu-editor-diff-heads npu-quiet"><span className="npu-cut">{beforeLabel}</span><span className="npu-cut">{afterLabel}</span></div>
+      <div className="npu-editor-diff-host" ref={host} />
     </div>
   )
 }

@@ -1,5 +1,5 @@
 /** Arithmetic of text edits: what takes them back, where a span of the text stands after them. Offsets are UTF-16 units. */
-import type { ConfigDiagnostic, TextEdit } from '../../../server-core/contract/config-language.ts'
+import type { ConfigDiagnostic, TextEdit } from '../../server-core/contract/config-language.ts'
 import { LineIndex } from './line-index.ts'
 
 function inOrder(edits: readonly TextEdit[]): TextEdit[] {

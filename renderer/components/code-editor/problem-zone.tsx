@@ -2,21 +2,27 @@
 import { useEffect, useLayoutEffect, useMemo, useState } from 'react'
 import { createPortal } from 'react-dom'
 import { useTranslation } from 'react-i18next'
-import type { ConfigDiagnostic } from '../../../server-core/contract/config-language.ts'
-import { FixIcon } from '../../components/icons.tsx'
+import type { ConfigDiagnostic, ConfigFix } from '../../../server-core/contract/config-language.ts'
 import { localized } from '../../lib/localized-text.ts'
-import { applyEdits, useConfigDocument } from './config-document.ts'
-import { useEditorView } from './editor-view-store.ts'
+import { FixIcon } from '../icons.tsx'
+import { SeverityMark } from '../severity-mark.tsx'
 import type { monaco } from './monaco-setup.ts'
-import { SeverityMark } from './severity-mark.tsx'
+import './code-editor.css'
 
 /** A line that is being typed in is not pushed about. */
 const QUIET_MILLISECONDS = 400
 
-export function ProblemZone({ editor }: { readonly editor: monaco.editor.IStandaloneCodeEditor }) {
-  const diagnostics = useConfigDocument((state) => state.diagnostics)
-  const version = useConfigDocument((state) => state.version)
-  const line = useEditorView((state) => state.cursor.line)
+interface ProblemZoneProps {
+  readonly editor: monaco.editor.IStandaloneCodeEditor
+  readonly diagnostics: readonly ConfigDiagnostic[]
+  /** Of the text: rises with every change. */
+  readonly version: number
+  /** Of the cursor. */
+  readonly line: number
+  readonly onFix: (fix: ConfigFix) => void
+}
+
+export function ProblemZone({ editor, diagnostics, version, line, onFix }: ProblemZoneProps) {
   const [quietVersion, setQuietVersion] = useState(version)
   const [dismissed, setDismissed] = useState<string | null>(null)
   useEffect(() => {
@@ -26,16 +32,16 @@ export function ProblemZone({ editor }: { readonly editor: monaco.editor.IStanda
   const problem = diagnostics.find((diagnostic) => diagnostic.line <= line && line <= diagnostic.endLine && (diagnostic.line === line || diagnostic.endLine - diagnostic.line < 3) && (diagnostic.severity === 'error' || diagnostic.severity === 'warning'))
   const key = problem === undefined ? null : `${problem.code} ${problem.line}`
   if (problem === undefined || quietVersion !== version || dismissed === key) return null
-  return <Zone key={key} editor={editor} problem={problem} onClose={() => { setDismissed(key); editor.focus() }} />
+  return <Zone key={key} editor={editor} problem={problem} onFix={onFix} onClose={() => { setDismissed(key); editor.focus() }} />
 }
 
 function place(node: HTMLElement, style: Partial<CSSStyleDeclaration>): void {
   Object.assign(node.style, style)
 }
 
-function Zone({ editor, problem, onClose }: { readonly editor: monaco.editor.IStandaloneCodeEditor; readonly problem: ConfigDiagnostic; readonly onClose: () => void }) {
+function Zone({ editor, problem, onFix, onClose }: Pick<ProblemZoneProps, 'editor' | 'onFix'> & { readonly problem: ConfigDiagnostic; readonly onClose: () => void }) {
   const { t } = useTranslation('config-editor')
-  const node = useMemo(() => Object.assign(document.createElement('div'), { className: 'npu-config-zone' }), [])
+  const node = useMemo(() => Object.assign(document.createElement('div'), { className: 'npu-editor-zone' }), [])
   const [height, setHeight] = useState(0)
   const { endLine } = problem
 
@@ -75,13 +81,13 @@ function Zone({ editor, problem, onClose }: { readonly editor: monaco.editor.ISt
 
   return createPortal(
     <div role="group" aria-label={localized(problem.message)} onKeyDown={(event) => { if (event.key === 'Escape') onClose() }}>
-      <div className="npu-row npu-config-zone-head">
-        <SeverityMark severity={problem.severity} /><b className="npu-config-zone-message">{localized(problem.message)}</b><span className="npu-grow" /><span className="npu-mono npu-quiet">{problem.code}</span>
+      <div className="npu-row npu-editor-zone-head">
+        <SeverityMark severity={problem.severity} /><b className="npu-editor-zone-message">{localized(problem.message)}</b><span className="npu-grow" /><span className="npu-mono npu-quiet">{problem.code}</span>
       </div>
-      {problem.serverText !== undefined && problem.serverText !== problem.message.en && <p className="npu-config-zone-server npu-quiet">{t('problem.engineSays')} <span className="npu-mono">{problem.serverText}</span></p>}
+      {problem.serverText !== undefined && problem.serverText !== problem.message.en && <p className="npu-editor-zone-server npu-quiet">{t('problem.engineSays')} <span className="npu-mono">{problem.serverText}</span></p>}
       {problem.fixes.map((fix, index) => (
-        <button key={index} type="button" className={fix.isPreferred ? 'npu-config-zone-fix npu-config-zone-preferred' : 'npu-config-zone-fix'} onClick={() => { applyEdits(fix.edits, 'fix'); editor.focus() }}>
-          <FixIcon /><span>{localized(fix.title)}</span><span className="npu-grow" />{index === 0 && <kbd className="npu-config-kbd">Ctrl+.</kbd>}
+        <button key={index} type="button" className={fix.isPreferred ? 'npu-editor-zone-fix npu-editor-zone-preferred' : 'npu-editor-zone-fix'} onClick={() => { onFix(fix); editor.focus() }}>
+          <FixIcon /><span>{localized(fix.title)}</span><span className="npu-grow" />{index === 0 && <kbd className="npu-editor-kbd">Ctrl+.</kbd>}
         </button>
       ))}
     </div>,

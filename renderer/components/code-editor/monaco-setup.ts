@@ -1,4 +1,4 @@
-/** Monaco with what a config editor needs of it, its colours, and the language of config files. Loaded with the first Config tab. */
+/** Monaco with what the editors of the window need of it, its colours, and the languages of config files and of Python. Loaded with the first of them. */
 import * as monaco from 'monaco-editor/editor/editor.api'
 import 'monaco-editor/features/bracketMatching/register'
 import 'monaco-editor/features/caretOperations/register'
@@ -26,6 +26,7 @@ import EditorWorker from 'monaco-editor/editor/editor.worker?worker'
 import type { ThemeName } from '../../theme/tokens.ts'
 import { npuTokens } from '../../theme/tokens.ts'
 import { PBTXT_LANGUAGE, pbtxtTokens } from './pbtxt-tokens.ts'
+import { PYTHON_LANGUAGE, pythonTokens } from './python-tokens.ts'
 
 self.MonacoEnvironment = { getWorker: () => new EditorWorker() }
 
@@ -42,6 +43,17 @@ monaco.languages.setLanguageConfiguration(PBTXT_LANGUAGE, {
     { beforeText: /\[\s*$/, afterText: /^\s*\]/, action: { indentAction: monaco.languages.IndentAction.IndentOutdent } },
   ],
   wordPattern: /[A-Za-z_][\w.]*|\d+/,
+})
+
+monaco.languages.register({ id: PYTHON_LANGUAGE, extensions: ['.py'] })
+monaco.languages.setMonarchTokensProvider(PYTHON_LANGUAGE, pythonTokens)
+monaco.languages.setLanguageConfiguration(PYTHON_LANGUAGE, {
+  comments: { lineComment: '#' },
+  brackets: [['{', '}'], ['[', ']'], ['(', ')']],
+  autoClosingPairs: [{ open: '{', close: '}' }, { open: '[', close: ']' }, { open: '(', close: ')' }, { open: '"', close: '"', notIn: ['string', 'comment'] }, { open: "'", close: "'", notIn: ['string', 'comment'] }],
+  surroundingPairs: [{ open: '{', close: '}' }, { open: '[', close: ']' }, { open: '(', close: ')' }, { open: '"', close: '"' }, { open: "'", close: "'" }],
+  folding: { offSide: true },
+  onEnterRules: [{ beforeText: /^\s*(?:def|class|for|if|elif|else|while|try|with|finally|except|async|match|case)\b.*:\s*(?:#.*)?$/, action: { indentAction: monaco.languages.IndentAction.Indent } }],
 })
 
 interface Surface { readonly base: monaco.editor.BuiltinTheme; readonly ground: string; readonly text: string; readonly number: string; readonly current: string; readonly popup: string; readonly edge: string; readonly selected: string; readonly added: string; readonly removed: string }
@@ -77,7 +89,7 @@ export const EDITOR_OPTIONS: monaco.editor.IEditorOptions = {
 }
 
 export function withoutBracketColors(model: monaco.editor.ITextModel | null): void {
-  model?.updateOptions({ bracketColorizationOptions: { enabled: false, independentColorPoolPerBracketType: false }, tabSize: 2, insertSpaces: true })
+  model?.updateOptions({ bracketColorizationOptions: { enabled: false, independentColorPoolPerBracketType: false }, tabSize: model.getLanguageId() === PYTHON_LANGUAGE ? 4 : 2, insertSpaces: true })
 }
 
-export { monaco, PBTXT_LANGUAGE }
+export { monaco, PBTXT_LANGUAGE, PYTHON_LANGUAGE }
