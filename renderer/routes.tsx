@@ -33,6 +33,13 @@ export const ModelConfigTab: LazyExoticComponent<ComponentType<{ readonly detail
   return import('./features/config-editor/config-tab.tsx')
 })
 
+/** The Code tab of a Python model's page, in the same way. */
+export const ModelCodeTab: LazyExoticComponent<ComponentType<{ readonly detail: ModelDetail }>> = lazy(async () => {
+  const { followLanguage } = await import('./components/code-editor/monaco-texts.ts')
+  await followLanguage()
+  return import('./features/model-code/code-tab.tsx')
+})
+
 /** The page of an address; an unknown one is the overview. */
 export function pageOf(id: string): PageEntry {
   return pages.find((page) => page.id === id) ?? pages[0]

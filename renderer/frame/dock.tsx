@@ -8,6 +8,7 @@ import type { ServerStatus } from '../../server-core/contract/console-api.ts'
 import { LogMark } from '../components/log-mark.tsx'
 import { StateMark } from '../components/state-pill.tsx'
 import { useConsole } from '../console-store.ts'
+import { useCodeProblems } from '../lib/code-problems.ts'
 import { formatClock, formatClockMilliseconds } from '../lib/format.ts'
 import { logFacts, logLine } from '../lib/log-line.ts'
 import { modelState } from '../lib/model-state.ts'
@@ -20,7 +21,8 @@ type Panel = 'logs' | 'problems'
 export function Dock() {
   const { t } = useTranslation()
   const [panel, setPanel] = useState<Panel | null>(null)
-  const problems = useConsole((state) => (state.models ?? []).filter((model) => ['failed', 'degraded'].includes(modelState(model))).length)
+  const models = useConsole((state) => (state.models ?? []).filter((model) => ['failed', 'degraded'].includes(modelState(model))).length)
+  const problems = models + useCodeProblems((state) => state.found.length)
   const bar = useRef<HTMLDivElement>(null)
   const toggle = (next: Panel) => setPanel(panel === next ? null : next)
   const close = () => {

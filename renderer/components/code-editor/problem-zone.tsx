@@ -17,20 +17,22 @@ interface ProblemZoneProps {
   readonly diagnostics: readonly ConfigDiagnostic[]
   /** Of the text: rises with every change. */
   readonly version: number
-  /** Of the cursor. */
+  /** Of the cursor. `column`: where a line has several problems, the one there is shown. */
   readonly line: number
+  readonly column?: number
   readonly onFix: (fix: ConfigFix) => void
 }
 
-export function ProblemZone({ editor, diagnostics, version, line, onFix }: ProblemZoneProps) {
+export function ProblemZone({ editor, diagnostics, version, line, column, onFix }: ProblemZoneProps) {
   const [quietVersion, setQuietVersion] = useState(version)
   const [dismissed, setDismissed] = useState<string | null>(null)
   useEffect(() => {
     const timer = setTimeout(() => setQuietVersion(version), QUIET_MILLISECONDS)
     return () => clearTimeout(timer)
   }, [version])
-  const problem = diagnostics.find((diagnostic) => diagnostic.line <= line && line <= diagnostic.endLine && (diagnostic.line === line || diagnostic.endLine - diagnostic.line < 3) && (diagnostic.severity === 'error' || diagnostic.severity === 'warning'))
-  const key = problem === undefined ? null : `${problem.code} ${problem.line}`
+  const problems = diagnostics.filter((diagnostic) => diagnostic.line <= line && line <= diagnostic.endLine && (diagnostic.line === line || diagnostic.endLine - diagnostic.line < 3) && (diagnostic.severity === 'error' || diagnostic.severity === 'warning'))
+  const problem = problems.find((diagnostic) => column !== undefined && diagnostic.line === line && diagnostic.column <= column && (diagnostic.endLine > line || column <= diagnostic.endColumn)) ?? problems[0]
+  const key = problem === undefined ? null : `${problem.code} ${problem.line} ${problem.column}`
   if (problem === undefined || quietVersion !== version || dismissed === key) return null
   return <Zone key={key} editor={editor} problem={problem} onFix={onFix} onClose={() => { setDismissed(key); editor.focus() }} />
 }

@@ -13,7 +13,7 @@ import { StatePill } from '../../components/state-pill.tsx'
 import { useConsole } from '../../console-store.ts'
 import { failureReason, modelState, readyVersions } from '../../lib/model-state.ts'
 import { navigate, routeHash, useRoute } from '../../router.ts'
-import { ModelConfigTab } from '../../routes.tsx'
+import { ModelCodeTab, ModelConfigTab } from '../../routes.tsx'
 import { ModelDetailFiles } from './model-detail-files.tsx'
 import { ModelDetailLog } from './model-detail-log.tsx'
 import { ModelDetailSummary } from './model-detail-summary.tsx'
@@ -23,7 +23,7 @@ import { ModelTrustNotice } from './trust-notice.tsx'
 import { useModelDetail } from './use-model-detail.ts'
 import './model-detail.css'
 
-const TABS = ['summary', 'config', 'test', 'files', 'log'] as const
+const TABS = ['summary', 'config', 'code', 'test', 'files', 'log'] as const
 type TabName = (typeof TABS)[number]
 
 export default function ModelDetailPage() {
@@ -48,7 +48,7 @@ export default function ModelDetailPage() {
         <>
           <div className="npu-row npu-detail-tabs">
             <TabList size="small" selectedValue={tab} onTabSelect={(_, data) => navigate('models', name, String(data.value))} aria-label={t('tabs')}>
-              {TABS.map((entry) => <Tab key={entry} value={entry} id={`tab-${entry}`} data-testid={`tab-${entry}`}>{t(`tab.${entry}`)}</Tab>)}
+              {TABS.filter((entry) => entry !== 'code' || hasCode(detail)).map((entry) => <Tab key={entry} value={entry} id={`tab-${entry}`} data-testid={`tab-${entry}`}>{t(`tab.${entry}`)}</Tab>)}
             </TabList>
             <span className="npu-grow" />
             <div className="npu-row npu-detail-actions" ref={setActions} />
@@ -66,10 +66,16 @@ export default function ModelDetailPage() {
   )
 }
 
+/** A model.py, or another name that the config gives it. */
+function hasCode({ summary: { backend, versions } }: ModelDetail): boolean {
+  return versions.some(({ files }) => files.some(({ path }) => /^\d+\/model\.py$/.test(path) || (backend === 'python' && /^\d+\/[^/]+\.py$/.test(path))))
+}
+
 function Panel({ tab, detail }: { readonly tab: TabName; readonly detail: ModelDetail }) {
   switch (tab) {
     case 'summary': return <ModelDetailSummary detail={detail} />
     case 'config': return <Suspense fallback={null}><ModelConfigTab detail={detail} /></Suspense>
+    case 'code': return <Suspense fallback={null}><ModelCodeTab detail={detail} /></Suspense>
     case 'test': return <TestTab detail={detail} />
     case 'files': return <ModelDetailFiles detail={detail} />
     case 'log': return <ModelDetailLog detail={detail} />

@@ -72,7 +72,7 @@ function cardMessage(source: PythonSource, node: PythonNode): Pick<CodeFinding, 
   return {
     message: say(
       `The card ${written} is written into the code, so every instance runs on it, whatever instance_group says. Take the id from args["${DEVICE_KEY}"] in initialize.`,
-      `代码里写死了卡 ${written}：无论 instance_group 怎么配置，每个实例都会在这张卡上运行。请在 initialize 中从 args["${DEVICE_KEY}"] 取得卡号。`),
+      `代码里写死了卡 ${written}：无论 instance_group 怎么配置，每个实例都会在这张卡上运行。在 initialize 中从 args["${DEVICE_KEY}"] 取得卡号。`),
   }
 }
 
@@ -104,7 +104,7 @@ function* visibleDevices(source: PythonSource): Generator<CodeFinding> {
       code: 'visible-devices-in-code', severity: 'warning', start: statement.from, end: statement.to,
       message: say(
         `The code hides cards by ${variable}, so that ids no longer mean the cards of instance_group and the console. Remove it here; set it for the whole server where cards are to be left alone.`,
-        `代码用 ${variable} 屏蔽了部分卡，卡号就不再对应 instance_group 和控制台里的卡。请在这里删除；需要留出某些卡时，对整个服务引擎设置该变量。`),
+        `代码用 ${variable} 屏蔽了部分卡，卡号就不再对应 instance_group 和控制台里的卡。在这里删除；需要留出某些卡时，对整个服务引擎设置该变量。`),
       fixes: removalFixes(source, statement),
     }
   }

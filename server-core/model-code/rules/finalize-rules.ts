@@ -31,17 +31,17 @@ function* nothingFreed(source: PythonSource): Generator<CodeFinding> {
     const [target] = parts
     const value = parts.at(-1)
     const name = target === undefined ? '' : source.dottedName(target)
-    if (value === undefined || !/^self\.\w+$/.test(name)) continue
+    if (target === undefined || value === undefined || !/^self\.\w+$/.test(name)) continue
     const isList = value.name === 'ArrayComprehensionExpression'
     const call = source.callOf(isList ? value.getChild('CallExpression') : value)
     const resource = RESOURCES.find(({ made }) => call !== null && made.test(call.callee))
     if (resource === undefined || resource.freed.test(source.text) || isDropped(source, finalize?.body ?? null, name)) continue
     const lines = isList ? [`for session in ${name}:`, `    ${resource.release('session')}`] : [resource.release(name)]
     yield {
-      code: 'nothing-freed', severity: 'warning', start: statement.from, end: statement.to,
+      code: 'nothing-freed', severity: 'warning', start: target.from, end: target.to,
       message: say(
         `${name} holds card memory that finalize does not free, so a reload may find the card full. Free it in finalize: ${resource.release(isList ? 'session' : name)}.`,
-        `${name} 占用卡上显存，finalize 却没有释放，重新加载时显存可能不足。请在 finalize 中释放：${resource.release(isList ? 'session' : name)}。`),
+        `${name} 占用卡上显存，finalize 却没有释放，重新加载时显存可能不足。在 finalize 中释放：${resource.release(isList ? 'session' : name)}。`),
       fixes: finalizeFixes(source, model, finalize?.body ?? null, initialize.body, lines),
     }
   }

@@ -20,7 +20,7 @@ function* absolutePaths(source: PythonSource, context: CodeContext): Generator<C
       code: 'absolute-model-path', severity: 'warning', start: node.from, end: node.to,
       message: say(
         `The path ${path} is that of one machine, so the model does not load elsewhere. Put ${fileName} beside model.py and name it relative to the version directory.`,
-        `路径 ${path} 只在某一台机器上有效，换一台机器模型就无法加载。请把 ${fileName} 放在 model.py 旁边，并相对版本目录来写。`),
+        `路径 ${path} 只在某一台机器上有效，换一台机器模型就无法加载。把 ${fileName} 放在 model.py 旁边，并相对版本目录来写。`),
       fixes: pathFixes(source, node, path, fileName, context),
     }
   }

@@ -62,7 +62,7 @@ function* returnsNothing({ source, method, returns, loops }: Execute, { isDecoup
     code: 'execute-returns-nothing', severity: isDecoupled === false ? 'error' : 'warning', start: method.nameNode.from, end: method.nameNode.to, fixes,
     message: say(
       'execute returns no responses, so the requests of the batch are never answered. Return a list with one InferenceResponse per request, in their order.',
-      'execute 没有返回响应，这一批请求得不到回答。请返回一个列表，按顺序为每个请求给出一个 InferenceResponse。'),
+      'execute 没有返回响应，这一批请求得不到回答。返回一个列表，按顺序为每个请求给出一个 InferenceResponse。'),
     serverText: "Expected a list in the execute return, found type '<class 'NoneType'>'.",
   }
 }
@@ -116,9 +116,9 @@ function* returnsOneResponse({ source, method, returns, loops }: Execute): Gener
       code: 'execute-returns-one-response', severity: 'error', start: value.from, end: value.to,
       message: isInLoop ? say(
         'execute returns the response of the first request alone. Collect the responses in a list, and return that after the loop.',
-        'execute 只返回了第一个请求的响应。请在循环中把响应收集到列表里，循环结束后返回该列表。') : say(
+        'execute 只返回了第一个请求的响应。在循环中把响应收集到列表里，循环结束后返回该列表。') : say(
         'execute returns one response, and a list is expected. Return a list with one InferenceResponse per request.',
-        'execute 返回了单个响应，而需要的是列表。请返回一个列表，为每个请求给出一个 InferenceResponse。'),
+        'execute 返回了单个响应，而需要的是列表。返回一个列表，为每个请求给出一个 InferenceResponse。'),
       serverText: "Expected a list in the execute return, found type '<class 'c_python_backend_utils.InferenceResponse'>'.",
       fixes: isInLoop ? [] : [preferredFix('Put it in a list', '放进列表', [{ offset: value.from, length: 0, text: '[' }, { offset: value.to, length: 0, text: ']' }])],
     }
@@ -143,7 +143,7 @@ function* returnsInLoop({ source, loops, returns }: Execute): Generator<CodeFind
       code: 'return-in-request-loop', severity: 'error', start: last.from, end: last.to, fixes,
       message: say(
         `${name} is returned inside the loop, with the response of the first request alone. Return it after the loop.`,
-        `${name} 在循环内就返回了，里面只有第一个请求的响应。请移到循环之后再返回。`),
+        `${name} 在循环内就返回了，里面只有第一个请求的响应。移到循环之后再返回。`),
       serverText: 'Number of InferenceResponse objects do not match the number of InferenceRequest objects.',
     }
   }
@@ -169,7 +169,7 @@ function* appendsAfterLoop({ source, method, loops, returns }: Execute): Generat
       code: 'append-after-request-loop', severity: 'error', start: next.from, end: next.to,
       message: say(
         'The response is appended after the loop, so only the last request is answered. Append inside the loop.',
-        '响应是在循环之后才加入列表的，只有最后一个请求得到回答。请在循环内加入。'),
+        '响应是在循环之后才加入列表的，只有最后一个请求得到回答。在循环内加入。'),
       serverText: 'Number of InferenceResponse objects do not match the number of InferenceRequest objects.',
       fixes: isOneLine ? [preferredFix('Append inside the loop', '移到循环内', [{ offset: start, length: next.from - start, text: source.indentAt(first.from) }])] : [],
     }
@@ -190,7 +190,7 @@ function* onlyFirst({ source, method, requests, loops }: Execute): Generator<Cod
     code: 'only-first-request', severity: 'warning', start, end: first.parent?.to ?? first.to,
     message: say(
       `Only the first request is answered, and with dynamic batching execute is given several. Loop over ${requests}, and append one response for each.`,
-      `只回答了第一个请求，而启用动态批处理后 execute 一次会收到多个。请遍历 ${requests}，为每个请求加入一个响应。`),
+      `只回答了第一个请求，而启用动态批处理后 execute 一次会收到多个。遍历 ${requests}，为每个请求加入一个响应。`),
   }
 }
 

@@ -21,7 +21,7 @@ function* utilsNotImported(source: PythonSource): Generator<CodeFinding> {
   const statement = `import ${UTILS_MODULE} as ${USUAL_NAME}`
   yield {
     code: 'utils-not-imported', severity: 'error', start: use.firstChild.from, end: use.firstChild.to, serverText: `NameError: name '${USUAL_NAME}' is not defined`,
-    message: say(`${USUAL_NAME} is used and never imported. Add "${statement}" at the top.`, `用到了 ${USUAL_NAME}，却没有导入。请在文件开头加上 “${statement}”。`),
+    message: say(`${USUAL_NAME} is used and never imported. Add "${statement}" at the top.`, `用到了 ${USUAL_NAME}，却没有导入。在文件开头加上 “${statement}”。`),
     fixes: [preferredFix(`Add ${statement}`, `添加 ${statement}`, importEdits(source, statement))],
   }
 }
@@ -52,7 +52,7 @@ function* modelClass(source: PythonSource): Generator<CodeFinding> {
     const uses = source.all('VariableName').filter((node) => source.textOf(node) === only.name)
     yield {
       code: 'model-class-missing', severity: 'error', start: only.nameNode.from, end: only.nameNode.to, serverText: `AttributeError: module '1.model' has no attribute '${MODEL_CLASS}'`,
-      message: say(`The class is named ${only.name}, and the backend looks for ${MODEL_CLASS}. Rename it.`, `类名是 ${only.name}，而后端要找的是 ${MODEL_CLASS}。请改名。`),
+      message: say(`The class is named ${only.name}, and the backend looks for ${MODEL_CLASS}. Rename it.`, `类名是 ${only.name}，而后端要找的是 ${MODEL_CLASS}。改名。`),
       fixes: [preferredFix(`Rename it to ${MODEL_CLASS}`, `改名为 ${MODEL_CLASS}`, uses.map((node) => replaceNode(node, MODEL_CLASS)))],
     }
     return
@@ -61,7 +61,7 @@ function* modelClass(source: PythonSource): Generator<CodeFinding> {
   if (model.hasBases || isSet || model.methods.some(({ name }) => name === 'execute') || /\bdef\s+execute\b/.test(source.textOf(model.node))) return
   yield {
     code: 'execute-missing', severity: 'error', start: model.nameNode.from, end: model.nameNode.to, serverText: `AttributeError: '${MODEL_CLASS}' object has no attribute 'execute'`,
-    message: say(`${MODEL_CLASS} has no method execute, so the model loads and no request is answered. Add "def execute(self, requests):".`, `${MODEL_CLASS} 没有 execute 方法：模型能加载，但请求得不到回答。请添加 “def execute(self, requests):”。`),
+    message: say(`${MODEL_CLASS} has no method execute, so the model loads and no request is answered. Add "def execute(self, requests):".`, `${MODEL_CLASS} 没有 execute 方法：模型能加载，但请求得不到回答。添加 “def execute(self, requests):”。`),
   }
 }
 
@@ -81,7 +81,7 @@ function* signatures(source: PythonSource): Generator<CodeFinding> {
     yield {
       code: 'method-signature', severity: 'error', start: method.parameters.node.from, end: method.parameters.node.to,
       message: say(`The backend calls ${method.name}${expected}, which does not fit ${method.name}${source.textOf(method.parameters.node)}. Give it these parameters.`,
-        `后端按 ${method.name}${expected} 调用，与 ${method.name}${source.textOf(method.parameters.node)} 不符。请改成这些参数。`),
+        `后端按 ${method.name}${expected} 调用，与 ${method.name}${source.textOf(method.parameters.node)} 不符。改成这些参数。`),
       fixes: signatureFixes(method, expected),
     }
   }
@@ -112,7 +112,7 @@ function* prints(source: PythonSource): Generator<CodeFinding> {
       code: 'prints-tensor', severity: 'info', start: call.node.from, end: call.node.to,
       message: say(
         `The values of ${text} are printed with every request, which costs time and fills the log. Print its shape, or remove the line.`,
-        `每个请求都会打印 ${text} 的内容，既耗时又占满日志。请只打印形状，或删除这一行。`),
+        `每个请求都会打印 ${text} 的内容，既耗时又占满日志。只打印形状，或删除这一行。`),
       fixes: [preferredFix('Print the shape instead', '改为打印形状', [{ offset: printed.value.to, length: 0, text: '.shape' }])],
     }
   }
