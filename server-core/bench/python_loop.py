@@ -18,7 +18,7 @@ spec = importlib.util.spec_from_file_location("model", path)
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
 model = module.TritonPythonModel()
-request = pb_utils.InferenceRequest(inputs=[pb_utils.Tensor("INPUT0", np.sin(np.arange(elements, dtype=np.float32)).reshape(1, elements))])
+request = pb_utils.InferenceRequest(model_name="identity", requested_output_names=["OUTPUT0"], inputs=[pb_utils.Tensor("INPUT0", np.sin(np.arange(elements, dtype=np.float32)).reshape(1, elements))])
 
 times = []
 until = time.perf_counter() + seconds

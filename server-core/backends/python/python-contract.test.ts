@@ -83,6 +83,31 @@ except StopIteration:
     result.append("over")`)).toEqual([[[[0]]], [[[[2]]], [[[4]]], []], [[[[0]]], [[[2]]], [[[4]]], []], 'over'])
   })
 
+  it('refuses the server to processes that the model forks, which may log', async () => {
+    expect(await run(`
+def forked(function):
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        text = "no error"
+        try:
+            function()
+        except BaseException as error:
+            text = "%s: %s" % (type(error).__name__, error)
+        os.write(writing, text.encode())
+        os._exit(0)
+    os.close(writing)
+    text = os.read(reading, 1000).decode()
+    os.close(reading)
+    os.waitpid(child, 0)
+    return text
+sender = request.get_response_sender()
+result = [forked(function) for function in (
+    lambda: ask().exec(), lambda: sender.send(pb_utils.InferenceResponse([pb_utils.Tensor("RESULT", np.zeros(1))])), lambda: pb_utils.is_model_ready("double"), lambda: pb_utils.Logger.log_info("from a fork"))]
+result.append(told(ask().exec()))`)).toEqual([...Array.from({ length: 3 }, () => expect.stringMatching(/^TritonModelException: A process that was forked from the model's own cannot use the server: /) as string), 'no error', [[[6]]]])
+    await expect.poll(() => test.logs.recent(1000, 'runner').some(({ message }) => message === 'from a fork')).toBe(true)
+  })
+
   it('gives inputs that the model may write to', async () => {
     const { response } = await test.server.infer(requestOf('inPlace', [fp32('IN', [1, 2], [1, 2])]))
     expect(floatsOf(response.outputs[0])).toEqual([3, 6])

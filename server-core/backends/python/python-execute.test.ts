@@ -153,13 +153,23 @@ def inner(self):
     expect(await textOf(ask(test, 'm', [0]))).toBe(failing('m_0', `Python model ${test.repository.path}/m/1/model.py does not implement \`execute\` method.`))
   })
 
-  it('may be a coroutine', async () => {
+  it('may be a coroutine, whose tasks go on after it and whose loop is that of the next one', async () => {
     const code = pythonModel(`
 async def execute(self, requests):
     await asyncio.sleep(0.001)
-    return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", request.inputs()[0].as_numpy() + 1)]) for request in requests]`)
+    loop = asyncio.get_running_loop()
+    assert getattr(self, "loop", loop) is loop
+    self.loop = loop
+    x = np.array(requests[0].inputs()[0].as_numpy())
+    if x.flat[0] == 0:
+        self.task = asyncio.create_task(self.later(requests[0].get_response_sender(), x))
+        return None
+    return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", x + 1)])]
+async def later(self, sender, x):
+    await asyncio.sleep(0.01)
+    sender.send(pb_utils.InferenceResponse([pb_utils.Tensor("OUT", x - 1)]), pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)`)
     await using test = await pythonServer({ m: { code } })
-    expect(floatsOf((await ask(test, 'm', [1])).outputs[0])).toEqual([2])
+    for (const [value, answer] of [[1, 2], [0, -1], [2, 3], [0, -1]] as const) expect(floatsOf((await ask(test, 'm', [value])).outputs[0])).toEqual([answer])
   })
 
   it('hears of cancellations', async () => {

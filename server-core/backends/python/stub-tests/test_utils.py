@@ -3,6 +3,7 @@
 import gc
 import inspect
 import json
+import sys
 import unittest
 
 import numpy as np
@@ -41,8 +42,9 @@ class TensorTest(unittest.TestCase):
         for array in (np.array(["a"]), np.zeros(1, np.complex64), np.array(["2020-01-01"], "datetime64[D]")):
             with self.assertRaisesRegex(pb_utils.TritonModelException, "^NumPy dtype is not supported.$"):
                 pb_utils.Tensor("t", array)
-        with self.assertRaises(TypeError):
-            pb_utils.Tensor("t", [1, 2])
+        for name in ("t", ""):
+            with self.assertRaises(TypeError):
+                pb_utils.Tensor(name, [1, 2])
 
     def test_strings_are_bytes_with_lengths(self):
         array = np.array([["é", b"a\x00"], [5, None]], dtype=object)
@@ -82,6 +84,14 @@ class DlpackTest(unittest.TestCase):
         del received
         gc.collect()
         self.assertEqual(dlpack._alive, {})
+
+    def test_keeps_its_tensor(self):
+        tensor = pb_utils.Tensor("a", np.zeros(3))
+        before = sys.getrefcount(tensor)
+        capsule = tensor.to_dlpack()
+        self.assertEqual(sys.getrefcount(tensor), before + 1)
+        del capsule
+        self.assertEqual(sys.getrefcount(tensor), before)
 
     def test_frees_what_nobody_consumed(self):
         capsule = pb_utils.Tensor("a", np.zeros(3)).to_dlpack()
@@ -188,6 +198,8 @@ class ValuesTest(unittest.TestCase):
         self.assertEqual((failed.has_error(), failed.error().message(), failed.output_tensors()), (True, "no", []))
         with self.assertRaisesRegex(pb_utils.TritonModelException, "^Output tensor for inference response should not be empty.$"):
             pb_utils.InferenceResponse([None])
+        with self.assertRaisesRegex(pb_utils.TritonModelException, "^Expect dict, got <class 'list'>$"):
+            pb_utils.InferenceResponse(parameters=[1])
         with self.assertRaisesRegex(pb_utils.TritonModelException, "^Expect parameters values to have type bool/int/str, found type <class 'float'>$"):
             pb_utils.InferenceResponse(parameters={"a": 1.5})
         with self.assertRaisesRegex(pb_utils.TritonModelException, "^Expect parameters keys to have type str, found type <class 'int'>$"):
@@ -202,18 +214,23 @@ class ValuesTest(unittest.TestCase):
         self.assertIsNone(request.trace().get_context())
         request.set_flags(pb_utils.TRITONSERVER_REQUEST_FLAG_SEQUENCE_END)
         self.assertEqual(request.flags(), 2)
+        needed = dict(inputs=[], requested_output_names=["a"], model_name="m")
         with self.assertRaisesRegex(pb_utils.TritonModelException, "^Correlation ID must be integer or string$"):
-            pb_utils.InferenceRequest(correlation_id=1.5)
+            pb_utils.InferenceRequest(correlation_id=1.5, **needed)
         with self.assertRaisesRegex(pb_utils.TritonModelException, "^Input tensor for request with id 'r' and model name 'm' should not be empty.$"):
-            pb_utils.InferenceRequest(request_id="r", model_name="m", inputs=[None])
+            pb_utils.InferenceRequest(request_id="r", model_name="m", inputs=[None], requested_output_names=[])
         for call in (request.get_response_sender, request.is_cancelled):
             with self.assertRaisesRegex(pb_utils.TritonModelException, "requests that the model received"):
                 call()
         with self.assertRaisesRegex(pb_utils.TritonModelException, "^Requested output name for request with id 'r' and model name 'm' should not be empty.$"):
-            pb_utils.InferenceRequest(request_id="r", model_name="m", requested_output_names=["a", ""])
-        for wrong in (dict(requested_output_names="a"), dict(request_id=1), dict(model_name=None), dict(preferred_memory=1), dict(trace="x"), dict(inputs=[1]), dict(parameters=[])):
+            pb_utils.InferenceRequest(request_id="r", model_name="m", requested_output_names=["a", ""], inputs=[])
+        for wrong in (dict(requested_output_names="a"), dict(request_id=1), dict(model_name=None), dict(preferred_memory=1), dict(trace="x"), dict(inputs=[1]),
+                      dict(correlation_id=None), dict(model_version=None), dict(flags=None), dict(timeout=1.5)):
             with self.assertRaises(TypeError):
-                pb_utils.InferenceRequest(**wrong)
+                pb_utils.InferenceRequest(**dict(needed, **wrong))
+        for name in needed:
+            with self.assertRaisesRegex(TypeError, "^InferenceRequest needs the argument %s$" % name):
+                pb_utils.InferenceRequest(**{key: value for key, value in needed.items() if key != name})
         with self.assertRaisesRegex(pb_utils.TritonModelException, "^Unsupported release flags 0"):
             request.set_release_flags(0)
 
@@ -223,7 +240,7 @@ class ValuesTest(unittest.TestCase):
         request = pb_utils.InferenceRequest(request_id=name, model_name=name, requested_output_names=[name], inputs=[pb_utils.Tensor(name, np.zeros(1))])
         self.assertEqual((request.request_id(), request._model_name, request.requested_output_names(), request.inputs()[0].name()), ("é", "é", {"é"}, "é"))
         self.assertEqual((pb_utils.TritonError(name).message(), pb_utils.Tensor.from_dlpack(name, np.zeros(1)).name()), ("é", "é"))
-        for call in (lambda: pb_utils.TritonError(1), lambda: pb_utils.Tensor(None, np.zeros(1)), lambda: pb_utils.InferenceRequest(requested_output_names=[1])):
+        for call in (lambda: pb_utils.TritonError(1), lambda: pb_utils.Tensor(None, np.zeros(1)), lambda: pb_utils.InferenceRequest(requested_output_names=[1], inputs=[], model_name="m")):
             with self.assertRaises(TypeError):
                 call()
 
@@ -236,6 +253,11 @@ class ValuesTest(unittest.TestCase):
         for call in (pb_utils.get_model_dir, lambda: pb_utils.load_model("m"), lambda: pb_utils.MetricFamily("n", "d", pb_utils.MetricFamily.COUNTER)):
             with self.assertRaisesRegex(pb_utils.TritonModelException, "has no server in this process"):
                 call()
+
+    def test_logs_at_levels_that_there_are(self):
+        for level in (None, 1, "INFO"):
+            with self.assertRaises(TypeError):
+                pb_utils.Logger.log("text", level)
 
     def test_has_the_name_of_the_compiled_module(self):
         import c_python_backend_utils
@@ -257,7 +279,7 @@ class NamesTest(unittest.TestCase):
         "Tensor": {"__init__": "name numpy_array", "name": "", "as_numpy": "", "triton_dtype": "", "shape": "", "is_cpu": "", "to_dlpack": "", "from_dlpack": "name obj",
                    "__dlpack__": "stream=None **_options", "__dlpack_device__": ""},
         "InferenceRequest": {
-            "__init__": "request_id='' correlation_id=0 inputs=() requested_output_names=() model_name='' model_version=-1 flags=0 timeout=0 preferred_memory=None trace=None parameters=None",
+            "__init__": "request_id='' correlation_id=0 inputs=... requested_output_names=... model_name=... model_version=-1 flags=0 timeout=0 preferred_memory=None trace=None parameters=None",
             "inputs": "", "request_id": "", "correlation_id": "", "flags": "", "set_flags": "flags", "timeout": "", "parameters": "", "trace": "", "requested_output_names": "",
             "exec": "decoupled=False", "async_exec": "decoupled=False", "get_response_sender": "", "is_cancelled": "", "set_release_flags": "flags"},
         "InferenceResponse": {"__init__": "output_tensors=() error=None parameters=None", "output_tensors": "", "has_error": "", "error": "", "parameters": ""},

@@ -67,8 +67,8 @@ def _destroy_capsule(capsule):
 _KINDS = {"b": _BOOL, "i": _INT, "u": _UINT, "f": _FLOAT}
 
 
-def capsule_of(array, is_bfloat16):
-    """A capsule on the memory of a C-contiguous array, which it keeps alive."""
+def capsule_of(array, is_bfloat16, owner):
+    """A capsule on the memory of a C-contiguous array, which it keeps alive, as it does the owner."""
     code = _BFLOAT if is_bfloat16 else _KINDS[array.dtype.kind]
     shape = (ctypes.c_int64 * max(1, array.ndim))(*array.shape)
     managed = _ManagedTensor()
@@ -80,7 +80,7 @@ def capsule_of(array, is_bfloat16):
     tensor.shape = ctypes.cast(shape, ctypes.POINTER(ctypes.c_int64))
     managed.deleter = ctypes.cast(_delete, ctypes.c_void_p)
     address = ctypes.addressof(managed)
-    _alive[address] = (managed, shape, array)
+    _alive[address] = (managed, shape, array, owner)
     return _python.PyCapsule_New(address, _NAME, ctypes.cast(_destroy_capsule, ctypes.c_void_p))
 
 

@@ -1,6 +1,7 @@
 import asyncio
 import enum
 import json
+import numbers
 
 from .data_types import text_of
 from .errors import TritonError, TritonModelException
@@ -53,7 +54,7 @@ def _check_parameters(parameters):
     if parameters is None:
         return "{}"
     if not isinstance(parameters, dict):
-        raise TypeError("parameters must be a dict, not %s" % type(parameters))
+        raise TritonModelException("Expect dict, got %s" % type(parameters))
     for key, value in parameters.items():
         if not isinstance(key, str):
             raise TritonModelException("Expect parameters keys to have type str, found type %s" % type(key))
@@ -224,6 +225,16 @@ class ResponseIterator:
         self._received.append(InferenceResponse._of_message(self._session, message))
 
 
+class _Required:
+    """The default of arguments that have to be given though they follow such that have not: Triton's order."""
+
+    def __repr__(self):
+        return "..."
+
+
+_REQUIRED = _Required()
+
+
 class InferenceRequest:
     """A request to this model, or one that this model makes to another."""
 
@@ -231,9 +242,9 @@ class InferenceRequest:
         self,
         request_id="",
         correlation_id=0,
-        inputs=(),
-        requested_output_names=(),
-        model_name="",
+        inputs=_REQUIRED,
+        requested_output_names=_REQUIRED,
+        model_name=_REQUIRED,
         model_version=-1,
         flags=0,
         timeout=0,
@@ -241,6 +252,14 @@ class InferenceRequest:
         trace=None,
         parameters=None,
     ):
+        for name, value in (("inputs", inputs), ("requested_output_names", requested_output_names), ("model_name", model_name)):
+            if value is _REQUIRED:
+                raise TypeError("InferenceRequest needs the argument %s" % name)
+        for name, value in (("model_version", model_version), ("flags", flags), ("timeout", timeout)):
+            if not isinstance(value, numbers.Integral):
+                raise TypeError("InferenceRequest takes %s as int, not %s" % (name, type(value)))
+        if correlation_id is None:
+            raise TypeError("InferenceRequest takes the correlation_id as int or str, not None")
         if not isinstance(correlation_id, (int, str)):
             raise TritonModelException("Correlation ID must be integer or string")
         if preferred_memory is not None and not isinstance(preferred_memory, PreferredMemory):
@@ -254,9 +273,9 @@ class InferenceRequest:
         self._requested_output_names = {text_of(name, "InferenceRequest takes requested_output_names") for name in requested_output_names}
         if "" in self._requested_output_names:
             raise TritonModelException("Requested output name for request with id '%s' and model name '%s' should not be empty." % (request_id, model_name))
-        self._model_version = model_version
-        self._flags = flags
-        self._timeout = timeout
+        self._model_version = int(model_version)
+        self._flags = int(flags)
+        self._timeout = int(timeout)
         self._preferred_memory = preferred_memory
         if trace is not None and not isinstance(trace, InferenceTrace):
             raise TypeError("trace must be an InferenceTrace, not %s" % type(trace))
@@ -386,11 +405,11 @@ class InferenceRequest:
         message = {
             "op": "infer",
             "model": self._model_name,
-            "version": int(self._model_version),
+            "version": self._model_version,
             "id": self._request_id,
             "correlation": ["string", self._correlation_id] if isinstance(self._correlation_id, str) else ["int", str(self._correlation_id)],
             "flags": self._flags,
-            "timeout": int(self._timeout),
+            "timeout": self._timeout,
             "outputs": list(self._requested_output_names),
             "parameters": _for_server(self._parameters),
             "decoupled": bool(is_decoupled),

@@ -126,7 +126,8 @@ class Instance:
             if self._is_decoupled:
                 asyncio.run_coroutine_threadsafe(self._await_decoupled(result, requests, replies), self._background_loop())
                 return None
-            result = asyncio.run(_await(result))
+            # On the loop of them all: what it started there goes on, and what belongs to a loop serves the next batch, too.
+            result = asyncio.run_coroutine_threadsafe(_await(result), self._background_loop()).result()
         if self._is_decoupled:
             return self._decoupled_end(result, requests, replies)
         return self._responses(result, requests, replies)
@@ -189,7 +190,7 @@ class Instance:
     def _background_loop(self):
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
-            threading.Thread(target=self._loop.run_forever, name="decoupled-coroutines", daemon=True).start()
+            threading.Thread(target=self._loop.run_forever, name="coroutines", daemon=True).start()
         return self._loop
 
     # Health and end

@@ -47,8 +47,15 @@ class Logger:
 
 def _log(message, level):
     message = text_of(message, "Logger takes the message")
+    if not isinstance(level, LogLevel):
+        raise TypeError("Logger takes the level as Logger.INFO, WARNING, ERROR or VERBOSE, not %r" % (level,))
+    session = current(is_fork_welcome=True)
+    if session.is_forked:
+        # What a process prints is in the log, too.
+        print(message, file=sys.stderr, flush=True)
+        return
     frame = sys._getframe(2)
-    current().send({"op": "log", "level": LogLevel(level).name, "message": message, "file": frame.f_code.co_filename, "line": frame.f_lineno})
+    session.send({"op": "log", "level": level.name, "message": message, "file": frame.f_code.co_filename, "line": frame.f_lineno})
 
 
 def get_model_dir():

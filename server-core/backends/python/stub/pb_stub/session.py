@@ -74,6 +74,7 @@ class Session:
         self._cancelled = set()
         self._requests_lock = threading.Lock()
         self._socket = socket.socket(fileno=SOCKET_DESCRIPTOR)
+        self._process_id = os.getpid()
         self._work = _Reader(self._socket)
         self._control = _Reader(socket.socket(fileno=CONTROL_DESCRIPTOR))
         self._send_lock = threading.Lock()
@@ -90,12 +91,23 @@ class Session:
         self.version_directory = version_directory
         self._own_memory = OwnRegion(OWN_MEMORY_DESCRIPTOR, memory_size, memory_growth)
 
+    @property
+    def is_forked(self):
+        """Is this a process that the model forked? Answers would go to the model's own, and memory has one owner."""
+        return os.getpid() != self._process_id
+
+    def require_own_process(self):
+        """Raises TritonModelException in a process that the model forked."""
+        if self.is_forked:
+            raise TritonModelException("A process that was forked from the model's own cannot use the server: make requests and send responses in the process of the model, in threads where need be.")
+
     def start_reading(self):
         threading.Thread(target=self._read, name="server-messages", daemon=True).start()
 
     # Messages
 
     def send(self, message):
+        self.require_own_process()
         released = []
         while self._released:
             released.append(self._released.popleft())
@@ -213,6 +225,7 @@ class Session:
 
     def describe(self, tensors):
         """Puts tensors where the server finds them. Those that are views of its own memory stay where they are."""
+        self.require_own_process()
         described = []
         try:
             for tensor in tensors:
@@ -226,6 +239,7 @@ class Session:
 
     def put(self, content):
         """Puts bytes where the server finds them, until it says that it is done: offset and length."""
+        self.require_own_process()
         array = np.frombuffer(content, dtype=np.uint8)
         return [self._own_memory.write(array), array.size]
 
@@ -255,8 +269,10 @@ def open_session():
     return _current
 
 
-def current():
+def current(is_fork_welcome=False):
     """The session of this process. Raises TritonModelException in a process that the server did not start."""
     if _current is None:
         raise TritonModelException("triton_python_backend_utils has no server in this process: only the process that the server started for the model has.")
+    if not is_fork_welcome:
+        _current.require_own_process()
     return _current

@@ -11,9 +11,9 @@ class Tensor:
     __slots__ = ("_name", "_datatype", "_shape", "_array", "_raw", "__weakref__")
 
     def __init__(self, name, numpy_array):
-        name = _name_of(name)
         if not isinstance(numpy_array, (np.ndarray, np.generic)):
             raise TypeError("Tensor takes a numpy array, not %s" % type(numpy_array))
+        name = _name_of(name)
         array = np.asarray(numpy_array)
         datatype = protocol_name(array.dtype)
         if datatype is None:
@@ -75,7 +75,7 @@ class Tensor:
     def to_dlpack(self):
         if self._datatype == "BYTES":
             raise TritonModelException("DLPack does not have support for string tensors.")
-        return dlpack.capsule_of(self._array, self._datatype == "BF16")
+        return dlpack.capsule_of(self._array, self._datatype == "BF16", self)
 
     @staticmethod
     def from_dlpack(name, obj):
