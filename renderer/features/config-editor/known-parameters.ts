@@ -13,6 +13,7 @@ const ONNX = ['onnxruntime']
 const GE = ['npu_ge']
 const OM = ['npu_om']
 const NPU = [...GE, ...OM]
+const PYTHON = ['python']
 
 function known(backends: readonly string[], key: string, values: readonly string[], en: string, zh: string): KnownParameter {
   return { key, backends, values, meaning: { en, 'zh-CN': zh } }
@@ -25,7 +26,10 @@ export const KNOWN_PARAMETERS: readonly KnownParameter[] = [
   known(ONNX, 'enable_mem_arena', ['0', '1'], '1 keeps freed memory for the next request; 0 gives it back.', '1 保留释放的内存供下次请求使用；0 归还给系统。'),
   known(ONNX, 'enable_mem_pattern', ['0', '1'], '1 plans memory ahead, for inputs of a fixed shape.', '1 预先规划内存，适合固定形状的输入。'),
   known(NPU, 'npu_fallback', ['fail', 'allow'], 'No NPU to be had: fail the load, or run an ONNX file on the CPU, marked as degraded.', '没有可用的 NPU 时：fail 使加载失败；allow 让 ONNX 文件在 CPU 上运行，并标为降级。'),
-  known(NPU, 'device_ids', ['0', '1', '0,1'], 'Logical ids of the cards, separated by commas; all cards where it is left out.', '卡的逻辑 ID，逗号分隔；不写则使用全部卡。'),
+  known([...NPU, ...PYTHON], 'device_ids', ['0', '1', '0,1'], 'Logical ids of the cards, separated by commas. Left out: all cards; instances of a model in Python are then told none.', '卡的逻辑 ID，逗号分隔。不写：使用全部卡；Python 模型的实例则不会得到卡号。'),
+  known(PYTHON, 'PYTHON_INTERPRETER', ['python3', '$$TRITON_MODEL_DIRECTORY/env'], 'Interpreter that runs the model: a path, a name, or the folder of a virtual or conda environment.', '运行模型的解释器：路径、名称，或虚拟环境、conda 环境的文件夹。'),
+  known(PYTHON, 'EXECUTION_ENV_PATH', ['$$TRITON_MODEL_DIRECTORY/env.tar.gz'], 'Environment that conda-pack or venv-pack made: an archive, or its folder.', '由 conda-pack 或 venv-pack 打包的环境：压缩包或其文件夹。'),
+  known(PYTHON, 'FORCE_CPU_ONLY_INPUT_TENSORS', ['yes', 'no'], 'As for Triton; inputs are in the memory of the processor either way.', '与 Triton 相同；无论如何输入都在主机内存中。'),
   known(GE, 'device_exec_blocks', ['1', '2', '4', '8'], 'Streams per card; more than 8 makes p99 grow.', '每张卡的流数；超过 8 会拉高 p99。'),
   known(GE, 'instance_exec_blocks', ['1', '2', '4'], 'Streams over which one instance splits its batch; 1 where it is left out.', '一个实例把批拆到几个流上；不写为 1。'),
   known(GE, 'static_model', ['0', '1'], '1 compiles one static graph: no dynamic_batching, no -1 in dims.', '1 编译为静态图：不能有 dynamic_batching，dims 不能有 -1。'),

@@ -14,7 +14,8 @@ const GPU_KIND: ConfigRule = {
   * check(view) {
     const { config, context } = view
     if (config === null || isEnsemble(config)) return
-    const isNpu = isNpuBackend(backendOf(view))
+    // Models in Python may use cards of either kind: those that are here.
+    const isNpu = isNpuBackend(backendOf(view)) || (backendOf(view) === 'python' && context.machine?.gpuCount === 0 && (context.machine.npus?.length ?? 0) > 0)
     for (const [index, group] of config.instance_group.entries()) {
       if (isNpu && (group.gpus.length > 0 || group.kind === 'KIND_GPU')) yield deviceIds(view, config, index)
       else if (context.machine?.gpuCount === 0 && (group.kind === 'KIND_GPU' || (group.kind === 'KIND_AUTO' && group.gpus.length > 0))) yield noGpu(view, config, index)

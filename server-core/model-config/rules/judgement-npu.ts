@@ -233,9 +233,10 @@ const CARDS: ConfigRule = {
   codes: ['device-ids-format', 'device-not-there', 'streams-per-card', 'block-count', 'no-online-engine'],
   * check(view) {
     const { config, context } = view
-    if (config === null || !isNpuBackend(backendOf(view))) return
+    if (config === null || !(isNpuBackend(backendOf(view)) || backendOf(view) === 'python')) return
     const cards = context.machine?.npus ?? null
     yield* deviceFindings(view, cards === null || cards.length === 0 ? null : cards.map(({ card }) => card))
+    if (!isNpuBackend(backendOf(view))) return
     for (const key of ['device_exec_blocks', 'instance_exec_blocks']) {
       const text = parameterOf(view, key)
       if (text === undefined || /^[1-9]\d{0,4}$/.test(text.trim())) continue

@@ -214,6 +214,10 @@ const INSTANCES: readonly Case[] = [
     code: 'gpus-mean-device-ids', severity: 'error', text: 'backend: "npu_ge"\ninstance_group { count: 1 kind: KIND_GPU gpus: [ 2, 3 ] }\n',
     good: 'backend: "npu_ge"\nparameters { key: "device_ids" value { string_value: "2,3" } }\n', says: 'device_ids: "2,3"',
   },
+  {
+    code: 'gpus-mean-device-ids', severity: 'error', text: 'backend: "python"\ninstance_group { kind: KIND_GPU gpus: [ 1 ] }\n', context: { machine: { cpuCount: 4, gpuCount: 0, npus: [{ card: 0, chip: 'Ascend310P3' }, { card: 1, chip: 'Ascend310P3' }] } },
+    fixed: 'backend: "python"\ninstance_group { kind: KIND_CPU }\nparameters {\n  key: "device_ids"\n  value { string_value: "1" }\n}\n', good: 'backend: "python"\ninstance_group { kind: KIND_CPU }\n',
+  },
   { code: 'gpus-mean-device-ids', severity: 'error', text: 'backend: "npu_om"\ninstance_group { kind: KIND_GPU }\n', fixed: 'backend: "npu_om"\ninstance_group { kind: KIND_CPU }\n', good: 'backend: "npu_om"\ninstance_group { kind: KIND_CPU }\n' },
   {
     code: 'more-instances-than-cores', severity: 'warning', text: 'backend: "onnxruntime" instance_group { count: 9 }', context: CPU_MACHINE,
@@ -434,6 +438,7 @@ const NPU: readonly Case[] = [
     good: GE + parameter('ge.aicoreNum', '7|10') + parameter('ge.socVersion', 'Ascend310P3'),
   },
   { code: 'device-ids-format', severity: 'warning', text: GE + parameter('device_ids', '0，1'), fixed: GE + parameter('device_ids', '0,1'), good: GE + parameter('device_ids', '0,1') },
+  { code: 'device-ids-format', severity: 'warning', text: `backend: "python"\n${parameter('device_ids', '0 1')}`, fixed: `backend: "python"\n${parameter('device_ids', '0,1')}`, good: `backend: "python"\n${parameter('device_ids', '0,1')}` },
   { code: 'device-ids-format', severity: 'error', text: GE + parameter('device_ids', 'all'), fix: null, good: GE },
   { code: 'device-not-there', severity: 'error', text: GE + parameter('device_ids', '1,5'), context: NPU_MACHINE, fixed: GE + parameter('device_ids', '1'), good: GE + parameter('device_ids', '0,1') },
   { code: 'streams-per-card', severity: 'warning', text: GE + parameter('device_exec_blocks', '12'), fixed: GE + parameter('device_exec_blocks', '8'), good: GE + parameter('device_exec_blocks', '8') },
