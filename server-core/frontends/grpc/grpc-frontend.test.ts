@@ -11,6 +11,7 @@ import { loadProtoServices } from './proto-services.ts'
 const hub = new LogHub()
 const log = hub.logger('grpc')
 const services = loadProtoServices()
+const HUGE = new Uint8Array(800_000_000)
 const LIMITS = { 'grpc.max_receive_message_length': -1, 'grpc.max_send_message_length': -1 }
 
 let server: InMemoryInferenceServer
@@ -41,6 +42,10 @@ beforeEach(async () => {
           outputs: request.inputs.map((input) => ({ ...input, name: input.name.replace('INPUT', 'OUTPUT') })),
         }
       },
+    }),
+    // Three times the same bytes, which nobody ever looks at: the system gives them no memory.
+    inMemoryModel('huge', [], {
+      respond: () => ({ modelName: 'huge', modelVersion: '1', id: '', parameters: {}, outputs: ['A', 'B', 'C'].map((name) => ({ name, datatype: 'UINT8', shape: [HUGE.byteLength], data: HUGE })) }),
     }),
     inMemoryModel('decoupled', [], { isDecoupled: true }),
     inMemoryModel('waiting', [], { respond: (_request, signal) => { seenSignal = signal; started.resolve(); return ended.promise } }),
@@ -181,6 +186,11 @@ describe('ModelInfer', () => {
     const data = Buffer.alloc(6_000_000, 7)
     const reply = await call('ModelInfer', { model_name: 'fp32', inputs: [input({ shape: [1, 1_500_000] })], raw_input_contents: [data] })
     expect((reply['raw_output_contents'] as Buffer[])[0]?.equals(data)).toBe(true)
+  })
+
+  it('refuses an answer of more than 2 GiB - 1, and goes on', async () => {
+    expect(await failure('ModelInfer', { model_name: 'huge' })).toEqual([status.RESOURCE_EXHAUSTED, expect.stringMatching(/^Sent message larger than max \(24\d{8} vs\. 2147483647\)$/)])
+    expect(await call('ServerLive', {})).toEqual({ live: true })
   })
 
   it('tells the request when the client cancels', async () => {
