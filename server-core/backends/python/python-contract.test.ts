@@ -108,6 +108,14 @@ result.append(told(ask().exec()))`)).toEqual([...Array.from({ length: 3 }, () =>
     await expect.poll(() => test.logs.recent(1000, 'runner').some(({ message }) => message === 'from a fork')).toBe(true)
   })
 
+  it('asks with tensors without elements, and answers so', async () => {
+    expect(await run(`
+request = pb_utils.InferenceRequest(model_name="double", requested_output_names=["OUT"], inputs=[pb_utils.Tensor("IN", np.zeros((1, 0), np.float32))])
+result = [told(request.exec()), [told(response) for response in request.exec(decoupled=True)]]`)).toEqual([[[[]]], [[[[]]]]])
+    const { response } = await test.server.infer(requestOf('inPlace', [fp32('IN', [1, 0], [])]))
+    expect([response.outputs[0]?.shape, response.outputs[0]?.data.byteLength]).toEqual([[1, 0], 0])
+  })
+
   it('gives inputs that the model may write to', async () => {
     const { response } = await test.server.infer(requestOf('inPlace', [fp32('IN', [1, 2], [1, 2])]))
     expect(floatsOf(response.outputs[0])).toEqual([3, 6])

@@ -65,6 +65,8 @@ export class RegionMemory {
 
   /** A copy. @throws ServerError INTERNAL where the region is shorter */
   read(offset: number, byteLength: number): Uint8Array {
+    // Tensors without elements lie nowhere, also while nothing is mapped yet.
+    if (byteLength === 0) return new Uint8Array(0)
     const bytes = Buffer.allocUnsafeSlow(byteLength)
     if (this.#mapping !== null) {
       this.#mapAsFarAs(offset, byteLength)
