@@ -27,4 +27,12 @@ describe('console codec', () => {
     expect(() => decodeConsoleMessage(frame.subarray(0, frame.byteLength - 1))).toThrow('names bytes that it does not hold')
     expect(() => decodeConsoleMessage('{"$bytes":[-1,2]}')).toThrow('names bytes that it does not hold')
   })
+
+  it('carries bytes of any kind as bytes, those that know how to print themselves included', () => {
+    class Printable extends Uint8Array<ArrayBuffer> {
+      toJSON(): string { return 'printed' }
+    }
+    const decoded = decodeConsoleMessage(encodeConsoleMessage({ list: [new Printable([1, 2]), { data: new Printable([3]) }] }) as Uint8Array)
+    expect(decoded).toEqual({ list: [new Uint8Array([1, 2]), { data: new Uint8Array([3]) }] })
+  })
 })

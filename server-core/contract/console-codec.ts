@@ -7,12 +7,14 @@ const BIGINT_KEY = '$bigint'
 export function encodeConsoleMessage(message: unknown): string | Uint8Array<ArrayBuffer> {
   const chunks: Uint8Array[] = []
   let offset = 0
-  const json = JSON.stringify(message, function (this: unknown, _key, value: unknown) {
+  const json = JSON.stringify(message, function (this: unknown, key, value: unknown) {
     if (typeof value === 'bigint') return { [BIGINT_KEY]: value.toString() }
-    if (value instanceof Uint8Array) {
-      const reference = { [BYTES_KEY]: [offset, value.byteLength] }
-      chunks.push(value)
-      offset += value.byteLength
+    // Not `value`: Node's buffers, which are bytes too, have been printed by their toJSON by now.
+    const bytes = (this as Readonly<Record<string, unknown>>)[key]
+    if (bytes instanceof Uint8Array) {
+      const reference = { [BYTES_KEY]: [offset, bytes.byteLength] }
+      chunks.push(bytes)
+      offset += bytes.byteLength
       return reference
     }
     return value
