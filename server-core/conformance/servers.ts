@@ -4,6 +4,7 @@ import { DEFAULT_METRICS_CONFIG } from '../metrics/metrics-config.ts'
 import { onnxModel } from '../testing/onnx-fixture.ts'
 import { serveRepository, type ServedRepository } from '../testing/served-repository.ts'
 import { identityConfig, TemporaryRepository } from '../testing/temporary-repository.ts'
+import { servePythonModels } from './python-server.ts'
 
 type Files = Readonly<Record<string, string | Uint8Array>>
 
@@ -165,6 +166,7 @@ const SERVERS = {
       ensemble_scheduling { step { model_name: "member" model_version: -1 input_map { key: "INPUT0" value: "X" } output_map { key: "OUTPUT0" value: "Y" } } }`),
   }, { modelControlMode: 'explicit', loadModels: ['plain'] }),
   twoRepositories: serveTwoRepositories,
+  python: servePythonModels,
   /** `--http-header-forward-pattern=X-|TIMEOUT` */
   forwarding: () => serveRepository({ ...model('vector', identityPairs([['TYPE_FP32', '[ -1 ]']])) }, { httpHeaderForwardPattern: 'X-|TIMEOUT' }),
   /** Every category wants the header `key: secret`. */

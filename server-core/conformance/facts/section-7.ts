@@ -1,5 +1,5 @@
 /** Section 7 of the protocol: generate and generate_stream. */
-import { cannotShow, type Fact, rule, text } from '../fact.ts'
+import { type Fact, rule, text } from '../fact.ts'
 
 export const SECTION_7 = {
   '7/id': rule('id sets the id of the request and is then handled like any other key'),
@@ -24,8 +24,8 @@ export const SECTION_7 = {
   '7/generate-one': text('generate expects model to produce exactly 1 response, use generate stream for model that generates various number of responses'),
   '7/generate-one-status': rule('... with the status of the first response'),
   '7/stream': rule('generate_stream: text/event-stream; charset=utf-8, chunked, data: <json> and an empty line each'),
-  '7/stream-later-error': cannotShow(rule('a later error is an event with an error, the status stays'), 'no built-in backend fails after an answer; shown in frontends/http with one that does'),
-  '7/stream-none': cannotShow(rule('no response: 200 and an empty stream'), 'no built-in backend gives no answer to inputs that generate can express; shown in frontends/http with one that does'),
+  '7/stream-later-error': rule('a later error is an event with an error, the status stays'),
+  '7/stream-none': rule('no response: 200 and an empty stream'),
   '7/error-before': rule('errors before scheduling are plain JSON errors with their usual status'),
   '7/error-first': rule('an execution error as first response is 400 whatever its code'),
   '7/disconnect': rule('a client that goes away cancels the request'),
