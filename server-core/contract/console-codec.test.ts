@@ -32,7 +32,7 @@ describe('console codec', () => {
     class Printable extends Uint8Array<ArrayBuffer> {
       toJSON(): string { return 'printed' }
     }
-    const decoded = decodeConsoleMessage(encodeConsoleMessage({ list: [new Printable([1, 2]), { data: new Printable([3]) }] }) as Uint8Array)
+    const decoded = decodeConsoleMessage(encodeConsoleMessage({ list: [new Printable(Uint8Array.of(1, 2).buffer), { data: new Printable(Uint8Array.of(3).buffer) }] }) as Uint8Array)
     expect(decoded).toEqual({ list: [new Uint8Array([1, 2]), { data: new Uint8Array([3]) }] })
   })
 })
