@@ -8,7 +8,7 @@ import { ServerError, toServerError } from '../../server-error.ts'
 import { forwardHeaders } from '../header-forwarding.ts'
 import { generateResponse } from './generate-response.ts'
 import { readGenerateBody } from './generate-request.ts'
-import { errorBody, type HttpExchange } from './http-exchange.ts'
+import { errorBody, type HttpExchange, untilDrained } from './http-exchange.ts'
 import { announcedLength } from './infer-body.ts'
 import { type InferEnvironment, jsonTooLarge } from './infer-endpoint.ts'
 import { readDocument, STREAMED_LENGTH, StreamedJson } from './streamed-json.ts'
@@ -142,16 +142,7 @@ class EventStream implements GenerateAnswer {
 
   /** The client has read what was written, or is gone. */
   async #untilRead(): Promise<void> {
-    const { response } = this.#exchange
-    await new Promise<void>((resolve) => {
-      const proceed = () => {
-        response.removeListener('drain', proceed)
-        response.removeListener('close', proceed)
-        resolve()
-      }
-      response.once('drain', proceed)
-      response.once('close', proceed)
-    })
+    await untilDrained(this.#exchange.response)
     this.#reading = undefined
   }
 }

@@ -22,5 +22,5 @@ export function generateResponse(response: InferenceResponse): Buffer {
     else addTensorData(writer, value.name, value.datatype, value.data, count)
   }
   writer.add('}')
-  return Buffer.concat(writer.finish())
+  return writer.finishJoined()
 }

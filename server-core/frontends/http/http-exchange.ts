@@ -1,7 +1,9 @@
 /** One request and its answer. Knows how replies look on the wire; endpoints say what is in them. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ERROR_KINDS } from '../../contract/errors.ts'
+import { releaseMemory } from '../../release-memory.ts'
 import type { ServerError } from '../../server-error.ts'
+import { type AnswerPiece, printInTurns } from './json-answer.ts'
 import { jsonString } from './json-writer.ts'
 import type { BodyCollector } from './request-body.ts'
 import type { Route } from './routes.ts'
@@ -80,11 +82,42 @@ export class HttpExchange {
     response.end()
   }
 
+  /**
+   * As `replyPieces`, where pieces are printed when they are written: the next when the system has taken what was before it. Nothing is written to a client
+   * that is gone.
+   */
+  async replyPrinting(headers: string[], pieces: readonly AnswerPiece[], byteLength: number): Promise<void> {
+    const { response } = this
+    if (response.destroyed) return
+    headers.push('Content-Length', String(byteLength))
+    response.writeHead(200, headers)
+    for await (const [text, piece] of printInTurns(pieces)) {
+      if (response.destroyed) return
+      const isTaken = typeof piece === 'function' ? response.write(text, () => { releaseMemory(text) }) : response.write(text)
+      if (!isTaken) await untilDrained(response)
+    }
+    response.end()
+  }
+
   #reply(status: number, contentType: ContentType, text: string): void {
     if (this.response.headersSent || this.response.destroyed) return
     this.response.writeHead(status, ['Content-Type', contentType, 'Content-Length', String(Buffer.byteLength(text))])
     this.response.end(text)
   }
+}
+
+/** The client has read what was written, or is gone. */
+export function untilDrained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    if (response.destroyed) { resolve(); return }
+    const proceed = () => {
+      response.removeListener('drain', proceed)
+      response.removeListener('close', proceed)
+      resolve()
+    }
+    response.once('drain', proceed)
+    response.once('close', proceed)
+  })
 }
 
 /** Bytes as the text that Latin-1 makes of them, which is written as these bytes again. */

@@ -9,11 +9,12 @@ import type { FrontendServices } from '../frontend-services.ts'
 import { readOutputClasses } from '../classification.ts'
 import { forwardHeaders } from '../header-forwarding.ts'
 import type { LinearPattern } from '../linear-pattern.ts'
-import { acceptedEncoding, compress, requestEncoding } from './compression.ts'
+import { acceptedEncoding, compress, type CompressedPieces, requestEncoding } from './compression.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import { type BodySource, type ReceivedBody, receiveInferBody } from './infer-body.ts'
 import { type InferCall, readInferBody } from './infer-request.ts'
 import { type InferBodyPieces, inferResponseBody } from './infer-response.ts'
+import { type MeasuredJson, measureJson } from './json-answer.ts'
 import type { KnownHeaders } from './known-headers.ts'
 import { readRawBody } from './raw-request.ts'
 import { MAX_BODY_LENGTH } from './request-body.ts'
@@ -60,8 +61,10 @@ export async function handleInfer(exchange: HttpExchange, modelVersion: string, 
     const body = inferResponseBody(call, classes, response)
     trace?.timestamp('HTTP_SEND_START', steadyNanoseconds())
     const responseEncoding = acceptedEncoding(exchange.header('accept-encoding'))
-    if (responseEncoding === undefined) send(exchange, body)
-    else sendCompressed(exchange, body, responseEncoding, await compress(body.pieces, responseEncoding))
+    if (responseEncoding === undefined) {
+      const sending = send(exchange, body)
+      if (sending !== undefined) await sending
+    } else sendCompressed(exchange, body, responseEncoding, await compress([...body.json, ...body.binaries], responseEncoding))
   } finally {
     sharedMemory.release()
   }
@@ -113,17 +116,26 @@ function parseLength(text: string): number {
   return value
 }
 
-function send(exchange: HttpExchange, body: InferBodyPieces): void {
-  exchange.replyPieces(bodyHeaders(body), body.pieces, body.byteLength)
+/** @returns a promise where it takes its time */
+function send(exchange: HttpExchange, { json, binaries, binaryLength }: InferBodyPieces): Promise<void> | undefined {
+  const measured = measureJson(json)
+  if (measured instanceof Promise) return measured.then((later) => sendMeasured(exchange, later, binaries, binaryLength))
+  return sendMeasured(exchange, measured, binaries, binaryLength)
 }
 
-function sendCompressed(exchange: HttpExchange, body: InferBodyPieces, encoding: string, compressed: Buffer): void {
+function sendMeasured(exchange: HttpExchange, { pieces, length, isPrinted }: MeasuredJson, binaries: readonly Uint8Array[], binaryLength: number): Promise<void> | undefined {
+  const headers = bodyHeaders(length, binaryLength)
+  const all = binaries.length === 0 ? pieces : [...pieces, ...binaries]
+  if (!isPrinted) return exchange.replyPrinting(headers, all, length + binaryLength)
+  if (!exchange.response.destroyed) exchange.replyPieces(headers, all as readonly (string | Uint8Array)[], length + binaryLength)
+  return undefined
+}
+
+function sendCompressed(exchange: HttpExchange, { binaryLength }: InferBodyPieces, encoding: string, { pieces, byteLength, plainLength }: CompressedPieces): void {
   if (exchange.response.destroyed) return
-  exchange.replyPieces([...bodyHeaders(body), 'Content-Encoding', encoding], [compressed], compressed.length)
+  exchange.replyPieces([...bodyHeaders(plainLength - binaryLength, binaryLength), 'Content-Encoding', encoding], pieces, byteLength)
 }
 
-function bodyHeaders(body: InferBodyPieces): string[] {
-  return body.byteLength === body.jsonLength
-    ? ['Content-Type', 'application/json']
-    : ['Content-Type', 'application/octet-stream', 'Inference-Header-Content-Length', String(body.jsonLength)]
+function bodyHeaders(jsonLength: number, binaryLength: number): string[] {
+  return binaryLength === 0 ? ['Content-Type', 'application/json'] : ['Content-Type', 'application/octet-stream', 'Inference-Header-Content-Length', String(jsonLength)]
 }

@@ -4,14 +4,14 @@ import { ServerError } from '../../server-error.ts'
 import { classify, type OutputClasses } from '../classification.ts'
 import { writeOutputToSharedMemory } from '../shared-memory-output.ts'
 import type { InferCall } from './infer-request.ts'
-import { addTensorData, jsonParameters, jsonString, JsonWriter } from './json-writer.ts'
+import { addTensorData, type JsonPiece, jsonParameters, jsonString, JsonWriter } from './json-writer.ts'
 
 export interface InferBodyPieces {
-  /** JSON first, binary outputs after it; written without joining. A text is ASCII. */
-  readonly pieces: readonly (string | Uint8Array)[]
-  readonly jsonLength: number
-  /** Over all pieces. */
-  readonly byteLength: number
+  /** A text is ASCII. */
+  readonly json: readonly (string | JsonPiece)[]
+  /** After the JSON, as they are. */
+  readonly binaries: readonly Uint8Array[]
+  readonly binaryLength: number
 }
 
 /** @throws ServerError with the protocol's texts when an output cannot be sent in the form asked for. */
@@ -42,11 +42,8 @@ export function inferResponseBody(call: InferCall, classes: ReadonlyMap<string, 
     }
   }
   writer.add(']}')
-  const json = writer.finishAscii() ?? writer.finish()
-  if (typeof json === 'string') return { pieces: [json, ...binaries], jsonLength: json.length, byteLength: json.length + binaryLength }
-  let jsonLength = 0
-  for (const piece of json) jsonLength += piece.length
-  return { pieces: binaries.length === 0 ? json : [...json, ...binaries], jsonLength, byteLength: jsonLength + binaryLength }
+  const text = writer.finishAscii()
+  return { json: text === undefined ? writer.finish() : [text], binaries, binaryLength }
 }
 
 /** Product of the shape. @throws ServerError INTERNAL when the bytes of the output are not as many as it says */

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { loadNativeAddon, NATIVE_ADDON_PATH, type NativeAddonResult } from '../../backends/native-addon.ts'
 import type { DataType } from '../../contract/inference.ts'
 import { randomNumbers } from '../../testing/random-numbers.ts'
-import { addTensorData, jsonDouble, jsonParameters, jsonString, JsonWriter } from './json-writer.ts'
+import { addTensorData, jsonDouble, jsonParameters, jsonString, JsonWriter, printed } from './json-writer.ts'
 
 function bytesOf(view: ArrayBufferView): Uint8Array {
   return new Uint8Array(view.buffer, view.byteOffset, view.byteLength)
@@ -11,7 +11,7 @@ function bytesOf(view: ArrayBufferView): Uint8Array {
 function written(datatype: DataType, data: Uint8Array, count: number, native?: () => NativeAddonResult): string {
   const writer = new JsonWriter()
   addTensorData(writer, 'OUT', datatype, data, count, native)
-  return Buffer.concat(writer.finish()).toString('latin1')
+  return writer.finishJoined().toString('latin1')
 }
 
 describe('jsonDouble', () => {
@@ -80,6 +80,46 @@ describe('addTensorData', () => {
   it('writes long data whole', () => {
     const values = Float32Array.from({ length: 50_000 }, (_, i) => i + 0.5)
     expect(JSON.parse(written('FP32', bytesOf(values), values.length))).toEqual([...values])
+  })
+})
+
+describe('a large tensor', () => {
+  const byteStrings = (strings: readonly string[]) => Buffer.concat(strings.flatMap((text) => {
+    const length = Buffer.alloc(4)
+    length.writeUInt32LE(Buffer.byteLength(text))
+    return [length, Buffer.from(text)]
+  }))
+  const pieces = (datatype: DataType, data: Uint8Array, count: number) => {
+    const writer = new JsonWriter()
+    addTensorData(writer, 'OUT', datatype, data, count)
+    return writer.finish()
+  }
+
+  it.each<[DataType, ArrayBufferView & { readonly length: number }]>([
+    ['INT64', BigInt64Array.from({ length: 40_000 }, (_, i) => 9007199254740993n - BigInt(i))], ['FP64', Float64Array.from({ length: 40_000 }, (_, i) => i / 7)],
+    ['UINT8', Uint8Array.from({ length: 40_000 }, (_, i) => i)], ['BOOL', Uint8Array.from({ length: 40_000 }, (_, i) => i % 2)],
+  ])('is printed in parts when they are needed, each time the same: %s', (datatype, view) => {
+    const parts = pieces(datatype, bytesOf(view), view.length)
+    const text = Buffer.concat(parts.map(printed)).toString()
+    const size = view.byteLength / view.length
+    const whole = Array.from({ length: view.length }, (_, i) => written(datatype, bytesOf(view).subarray(i * size, (i + 1) * size), 1).slice(1, -1))
+    expect(text).toBe(`[${whole.join(',')}]`)
+    expect(Buffer.concat(parts.map(printed)).toString()).toBe(text)
+    expect(parts.filter((part) => typeof part === 'function').length).toBe(5)
+    expect(Math.max(...parts.map((part) => printed(part).length))).toBeLessThan(16_384 * 26)
+  })
+
+  it('of strings is printed in parts, long strings too', () => {
+    const strings = ['', 'a"b', 'x\n'.repeat(100_000), '中文', ...Array.from({ length: 20_000 }, (_, i) => `word ${i}`), 'y'.repeat(70_000), 'z']
+    const parts = pieces('BYTES', byteStrings(strings), strings.length)
+    expect(JSON.parse(Buffer.concat(parts.map(printed)).toString())).toEqual(strings)
+    expect(Math.max(...parts.map((part) => printed(part).length))).toBeLessThan(400_000)
+    expect(JSON.parse(Buffer.concat(pieces('BYTES', byteStrings(['q'.repeat(100_000)]), 1).map(printed)).toString())).toEqual(['q'.repeat(100_000)])
+  })
+
+  it('is refused before anything is printed', () => {
+    expect(() => pieces('FP16', new Uint8Array(80_000), 40_000)).toThrow('sending FP16 data via JSON is not supported')
+    expect(() => pieces('BYTES', Buffer.concat([byteStrings(['q'.repeat(100_000)]), Buffer.from([9, 0, 0, 0])]), 2)).toThrow("output tensor shape does not match size of output for 'OUT'")
   })
 })
 

@@ -1,6 +1,7 @@
 /** Writes JSON as RapidJSON does: doubles with a fraction, bare NaN and Infinity, tensor bytes untouched but for escaping. */
 import { nativeAddon, type NativeAddonResult } from '../../backends/native-addon.ts'
-import type { DataType, ParameterValue } from '../../contract/inference.ts'
+import { DATA_TYPES, type DataType, type ParameterValue } from '../../contract/inference.ts'
+import { releaseMemory } from '../../release-memory.ts'
 import { ServerError } from '../../server-error.ts'
 
 /** Text is turned into bytes in pieces of about this many characters. */
@@ -8,9 +9,14 @@ const PIECE_LENGTH = 65_536
 
 const NEEDS_ESCAPE = Uint8Array.from({ length: 256 }, (_, byte) => (byte < 0x20 || byte === 0x22 || byte === 0x5c ? 1 : 0))
 
+/** A piece of JSON: its bytes, or what prints them, the same each time. */
+export type JsonPiece = Buffer | (() => Buffer)
+
+export function printed(piece: JsonPiece): Buffer { return typeof piece === 'function' ? piece() : piece }
+
 /** Collects text and bytes in order; `finish` hands out the pieces. */
 export class JsonWriter {
-  readonly #pieces: Buffer[] = []
+  readonly #pieces: JsonPiece[] = []
   #text = ''
 
   add(text: string): void {
@@ -42,9 +48,25 @@ export class JsonWriter {
     return this.#pieces.length === 0 && Buffer.byteLength(this.#text) === this.#text.length ? this.#text : undefined
   }
 
-  finish(): Buffer[] {
+  /** A part of a large tensor, to be printed when it is needed. */
+  addLater(print: () => Buffer): void {
+    this.#flush()
+    this.#pieces.push(print)
+  }
+
+  finish(): JsonPiece[] {
     this.#flush()
     return this.#pieces
+  }
+
+  /** All of it in one piece. */
+  finishJoined(): Buffer {
+    const pieces = this.finish().map(printed)
+    const [only] = pieces
+    if (only !== undefined && pieces.length === 1) return only
+    const joined = Buffer.concat(pieces)
+    for (const piece of pieces) releaseMemory(piece)
+    return joined
   }
 
   #flush(): void {
@@ -53,7 +75,7 @@ export class JsonWriter {
   }
 }
 
-function escapeBytes(bytes: Buffer): Buffer {
+function escapeBytes(bytes: Uint8Array): Buffer {
   const target = Buffer.allocUnsafe(bytes.length * 6 + 2)
   let to = 0
   target[to++] = 0x22
@@ -123,6 +145,29 @@ export function addTensorData(
 ): void {
   if (datatype === 'BYTES') { addByteStrings(writer, name, data, elementCount); return }
   writer.add('[')
+  if (elementCount <= TOGETHER_LATER) addElements(writer, datatype, data, elementCount, native)
+  else {
+    // What has no form in JSON is refused here.
+    elementReader(datatype, data)
+    const { byteSize } = DATA_TYPES[datatype]
+    for (let start = 0; start < elementCount; start += TOGETHER_LATER) {
+      const count = Math.min(TOGETHER_LATER, elementCount - start)
+      const part = data.subarray(start * byteSize, (start + count) * byteSize)
+      if (start > 0) writer.add(',')
+      writer.addLater(() => {
+        const own = new JsonWriter()
+        addElements(own, datatype, part, count, native)
+        return own.finishJoined()
+      })
+    }
+  }
+  writer.add(']')
+}
+
+/** Elements of a tensor that is larger are printed in parts, each when it is written. */
+const TOGETHER_LATER = 8192
+
+function addElements(writer: JsonWriter, datatype: Exclude<DataType, 'BYTES'>, data: Uint8Array, elementCount: number, native: () => NativeAddonResult): void {
   const numbers = numberReader(datatype, data)
   const isFloat = datatype === 'FP32' || datatype === 'FP64'
   const addon = isFloat && elementCount >= WORTH_THE_ADDON ? native() : null
@@ -135,7 +180,6 @@ export function addTensorData(
       writer.add(element(i))
     }
   }
-  writer.add(']')
 }
 
 /** So many doubles are printed in a third of the time by the addon, where there is one. Below that the call costs what it saves. */
@@ -212,11 +256,59 @@ function elementReader(datatype: Exclude<DataType, 'BYTES'>, data: Uint8Array): 
 
 function addByteStrings(writer: JsonWriter, name: string, data: Uint8Array, elementCount: number): void {
   writer.add('[')
-  forEachString(name, data, elementCount, (bytes, index) => {
-    if (index > 0) writer.add(',')
-    writer.addBytesAsString(bytes)
-  })
+  if (data.byteLength <= BYTES_LATER) {
+    forEachString(name, data, elementCount, (bytes, index) => {
+      if (index > 0) writer.add(',')
+      writer.addBytesAsString(bytes)
+    })
+  } else addStringsLater(writer, name, data, elementCount)
   writer.add(']')
+}
+
+/** Bytes of strings that are printed together; what is longer is printed in parts, each when it is written. */
+const BYTES_LATER = 65_536
+
+function addStringsLater(writer: JsonWriter, name: string, data: Uint8Array, elementCount: number): void {
+  // Strings that go together lie one after the other in the tensor.
+  let start = 0
+  let count = 0
+  let isFirst = true
+  const flush = (end: number): void => {
+    if (count > 0) {
+      const part = data.subarray(start, end)
+      const partCount = count
+      const comma = isFirst ? '' : ','
+      isFirst = false
+      writer.addLater(() => {
+        const own = new JsonWriter()
+        own.add(comma)
+        forEachString(name, part, partCount, (bytes, index) => {
+          if (index > 0) own.add(',')
+          own.addBytesAsString(bytes)
+        })
+        return own.finishJoined()
+      })
+    }
+    start = end
+    count = 0
+  }
+  let at = 0
+  forEachString(name, data, elementCount, (bytes) => {
+    const end = at + 4 + bytes.length
+    if (end - start > BYTES_LATER) flush(at)
+    if (bytes.length > BYTES_LATER) {
+      writer.add(isFirst ? '"' : ',"')
+      isFirst = false
+      for (let from = 0; from < bytes.length; from += BYTES_LATER) {
+        const part = bytes.subarray(from, from + BYTES_LATER)
+        writer.addLater(() => escapeBytes(part).subarray(1, -1))
+      }
+      writer.add('"')
+      start = end
+    } else count++
+    at = end
+  })
+  flush(at)
 }
 
 function forEachString(name: string, data: Uint8Array, elementCount: number, visit: (bytes: Uint8Array, index: number) => void): void {
