@@ -131,7 +131,7 @@ return responses`)
     for (const [index, [, , text]] of WRONG_RETURNS.entries()) {
       expect(await textOf(ask(test, `m${index}`, [1]))).toBe(text === 'no error' ? text : failing(`m${index}_0`, text))
     }
-  })
+  }, 120_000)
 
   it('fails the whole batch with an exception, its class, text and places, and runs on', async () => {
     const code = pythonModel(`

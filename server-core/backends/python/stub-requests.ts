@@ -5,7 +5,7 @@ import { ServerError, toServerError } from '../../server-error.ts'
 import type { BackendRequest, ExecutionTimes } from '../backend.ts'
 import { clientShapeOf } from '../client-shape.ts'
 import type { StubConnection } from './stub-connection.ts'
-import type { ExecutedMessage, SendMessage, StubRequest, StubResponse } from './stub-messages.ts'
+import type { ExecutedMessage, SendMessage, StubRequest, StubResponse, StubTensor } from './stub-messages.ts'
 import { correlationOf, errorOf, parametersJson, parametersOf, sequenceFlags } from './stub-values.ts'
 
 interface Batch {
@@ -164,10 +164,9 @@ export class StubRequests {
   }
 
   #outputsOf({ request, block }: PendingRequest, { outputs = [] }: StubResponse): Tensor[] {
-    const asked = new Set(request.requestedOutputs)
-    const wanted = outputs.filter(([name]) => asked.has(name) && this.#outputNames.has(name))
-    const unwanted = outputs.filter((output) => !wanted.includes(output))
-    if (unwanted.length > 0) this.#open.discard(unwanted)
+    const isWanted = ([name]: StubTensor) => request.requestedOutputs.includes(name) && this.#outputNames.has(name)
+    const wanted = outputs.every(isWanted) ? outputs : outputs.filter(isWanted)
+    if (wanted.length < outputs.length) this.#open.discard(outputs.filter((output) => !wanted.includes(output)))
     return this.#open.takeOutputs(wanted, block).map((tensor) => ({ ...tensor, shape: clientShapeOf(this.#options.config, tensor.name, tensor.shape) }))
   }
 

@@ -11,19 +11,15 @@ from pb_stub.data_types import (
 from pb_stub.errors import TritonError, TritonModelException
 from pb_stub.inference import (
     InferenceRequest,
-    InferenceResponse,
-    InferenceResponseSender,
     InferenceTrace,
     MemoryType,
     PreferredMemory,
-    ResponseIterator,
     TRITONSERVER_MEMORY_CPU,
     TRITONSERVER_MEMORY_GPU,
     TRITONSERVER_REQUEST_FLAG_SEQUENCE_END,
     TRITONSERVER_REQUEST_FLAG_SEQUENCE_START,
     TRITONSERVER_REQUEST_RELEASE_ALL,
     TRITONSERVER_REQUEST_RELEASE_RESCHEDULE,
-    TRITONSERVER_RESPONSE_COMPLETE_FINAL,
 )
 from pb_stub.metrics import Metric, MetricFamily, MetricKind
 from pb_stub.model_config import (
@@ -32,6 +28,7 @@ from pb_stub.model_config import (
     get_output_config_by_name,
     using_decoupled_model_transaction_policy,
 )
+from pb_stub.response import InferenceResponse, InferenceResponseSender, ResponseIterator, TRITONSERVER_RESPONSE_COMPLETE_FINAL
 from pb_stub.services import Logger, LogLevel, get_model_dir, is_model_ready, load_model, unload_model
 from pb_stub.tensor import Tensor, get_input_tensor_by_name, get_output_tensor_by_name
 

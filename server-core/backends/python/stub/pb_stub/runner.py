@@ -14,10 +14,11 @@ import traceback
 import numpy
 
 from .errors import TritonModelException
-from .inference import InferenceRequest, InferenceResponse, TRITONSERVER_REQUEST_RELEASE_RESCHEDULE
+from .inference import InferenceRequest, TRITONSERVER_REQUEST_RELEASE_RESCHEDULE
 from .import_hints import hint_for
 from .model_code import describe_exception, import_model
 from .model_config import ModelConfig
+from .response import InferenceResponse
 from .session import end_process_group, open_session
 
 _BACKEND_DIRECTORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
