@@ -12,13 +12,15 @@ interface ErrorNoticeProps {
   /** Next step in words. */
   readonly nextStep?: string
   readonly actions?: ReactNode
+  /** More about it, below the server's words. */
+  readonly details?: ReactNode
 }
 
 export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-export function ErrorNotice({ sentence, error, nextStep, actions }: ErrorNoticeProps) {
+export function ErrorNotice({ sentence, error, nextStep, actions, details }: ErrorNoticeProps) {
   const { t } = useTranslation()
   const kind = error instanceof ConsoleError ? error.kind : 'UNKNOWN'
   const npu = explainNpuFault(errorText(error))
@@ -30,6 +32,7 @@ export function ErrorNotice({ sentence, error, nextStep, actions }: ErrorNoticeP
         <p className="npu-notice-sentence">{sentence}</p>
         <p className="npu-secondary">{advice}</p>
         <pre className="npu-server-text">{errorText(error)}</pre>
+        {details}
         {actions !== undefined && <div className="npu-row">{actions}</div>}
       </div>
     </div>

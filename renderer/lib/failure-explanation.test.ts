@@ -62,4 +62,13 @@ describe('explainFailure', () => {
   it('leaves unknown texts to speak for themselves', () => {
     expect(explainFailure('Internal: something new')).toEqual({ cause: null, facts: {}, place: null, expected: null, found: null })
   })
+
+  it('names what a model.py raised, the module that it misses, and a process that ended', () => {
+    const at = '\n\nAt:\n  /models/m/1/model.py(8): initialize\n'
+    expect(explainFailure(`Internal: RuntimeError: no weights${at}`)).toMatchObject({ cause: 'pythonError', facts: { error: 'RuntimeError: no weights' }, place: null })
+    expect(explainFailure(`Internal: FileNotFoundError: [Errno 2] No such file or directory: 'x'${at}`)).toMatchObject({ cause: 'pythonError' })
+    expect(explainFailure(`Internal: ModuleNotFoundError: No module named 'a.b'${at}`)).toMatchObject({ cause: 'pythonModule', facts: { module: 'a.b' } })
+    expect(explainFailure("Internal: Stub process 'm_0' is not healthy. It was killed by SIGKILL.")).toMatchObject({ cause: 'pythonEnded' })
+    expect(explainFailure("Unavailable: model 'm' runs Python code with your rights, and its repository '/models' is not trusted: trust it")).toMatchObject({ cause: 'notTrusted', facts: { repository: '/models' } })
+  })
 })

@@ -4,7 +4,7 @@ import { explainNpuFault, type NpuFault } from '../../server-core/contract/npu-f
 export type FailureCause =
   | NpuFault
   | 'configCutOff' | 'configField' | 'configTwice' | 'configValue' | 'configSyntax' | 'configUnreadable' | 'backendMissing' | 'backendUnknown' | 'directoryName' | 'noVersion' | 'fileMissing' | 'fileDamaged' | 'opsetTooNew'
-  | 'notTrusted' | 'codeInRequest' | 'operatorMissing' | 'batchAxis' | 'tensorShape' | 'noBatching' | 'datatype' | 'tensorCount' | 'tensorName' | 'gpu' | 'outOfMemory' | 'unsupportedField' | 'nonAscii'
+  | 'pythonModule' | 'pythonError' | 'pythonEnded' | 'notTrusted' | 'codeInRequest' | 'operatorMissing' | 'batchAxis' | 'tensorShape' | 'noBatching' | 'datatype' | 'tensorCount' | 'tensorName' | 'gpu' | 'outOfMemory' | 'unsupportedField' | 'nonAscii'
 
 export interface FailurePlace {
   readonly file: string
@@ -29,6 +29,10 @@ interface Rule {
 
 /** The first match wins; named groups become facts. Wordings are the server protocol's and ONNX Runtime's own. */
 const RULES: readonly Rule[] = [
+  // First: what an exception of a model says may be anything.
+  { cause: 'pythonModule', pattern: /ModuleNotFoundError: No module named '(?<module>[^']*)'[^\n]*\n\nAt:\n/ },
+  { cause: 'pythonError', pattern: /(?:(?:Internal|Unavailable|Invalid argument|Unknown): )?(?<error>[A-Z_a-z][\w.]*(?:: [^\n]*)?(?:\n[^\n]+)*)\n\nAt:\n {2}\S/ },
+  { cause: 'pythonEnded', pattern: /Stub process '[^']*' is not healthy/ },
   { cause: 'notTrusted', pattern: /its repository '(?<repository>[^']*)' is not trusted/ },
   { cause: 'codeInRequest', pattern: /came with the load request, which this server does not run/ },
   { cause: 'nonAscii', pattern: /Interpreting non ascii codepoint/ },

@@ -21,6 +21,7 @@ import { failureReason, modelState, readyVersions } from '../../lib/model-state.
 import { navigate, routeHash } from '../../router.ts'
 import { failureSentence } from './failure-sentence.ts'
 import { loadModels, useLoadAvailability } from './models-store.ts'
+import { PythonFailureDetails } from './python-failure-details.tsx'
 import { TrustButton } from './trust-notice.tsx'
 import './failure-card.css'
 
@@ -69,6 +70,7 @@ export function FailureCard({ model }: { readonly model: ModelSummary }) {
         <Button icon={<EditIcon />} onClick={() => navigate('models', model.name, 'config')}>{t('openConfig')}</Button>
         {!availability.canChange && <span className="npu-secondary">{t(`models:blocked.${availability.reason}`)}</span>}
       </div>
+      <PythonFailureDetails model={model} text={reason} log={log} />
       <hr className="npu-failure-rule" />
       <Disclosure title={t('serverText')} isInitiallyOpen={explanation.cause === null} actions={<CopyButton hasLabel label={t('copyReport')} text={() => failureReport(model, detail)} />}>
         <pre className="npu-server-text" tabIndex={0} aria-label={t('serverText')}>{reason}</pre>

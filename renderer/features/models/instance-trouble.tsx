@@ -6,7 +6,9 @@ import { Card } from '../../components/card.tsx'
 import { FaultText } from '../../components/fault-text.tsx'
 import { RetryIcon } from '../../components/icons.tsx'
 import { instanceTally } from '../../lib/instance-state.ts'
+import { readPythonFailure } from '../../lib/python-failure.ts'
 import { InstanceState } from './instances-card.tsx'
+import { PythonFailureDetails } from './python-failure-details.tsx'
 import { loadModels, useLoadAvailability } from './models-store.ts'
 import './instance-trouble.css'
 
@@ -28,7 +30,7 @@ function Trouble({ model }: { readonly model: ModelSummary }) {
       <ul>{[...restarting, ...givenUp].map(({ version, instance }) => (
         <li key={`${version}/${instance.name}`}>
           <div className="npu-row"><span className="npu-mono">{instance.name}</span><InstanceState instance={instance} /></div>
-          <FaultText what="instance" text={instance.reason} />
+          {readPythonFailure(instance.reason) === null ? <FaultText what="instance" text={instance.reason} /> : <PythonFailureDetails model={model} text={instance.reason} />}
         </li>
       ))}</ul>
       {givenUp.length > 0 && (

@@ -1,15 +1,16 @@
 /** The running copies of the serving versions, and what is wrong with them. */
 import { Fragment } from 'react'
 import { useTranslation } from 'react-i18next'
-import { devicesOf, type ModelInstanceReport, type ModelInstanceState, type ModelInstanceSummary, type ModelSummary } from '../../../server-core/contract/repository.ts'
+import { devicesOf, type InstanceProcess, type ModelInstanceReport, type ModelInstanceState, type ModelInstanceSummary, type ModelSummary } from '../../../server-core/contract/repository.ts'
+import { Age } from '../../components/age.tsx'
 import { Card } from '../../components/card.tsx'
 import { RestartPill } from '../../components/restart-pill.tsx'
 import { StatePill, type StateKind } from '../../components/state-pill.tsx'
 import { formatBytes, UNKNOWN } from '../../lib/format.ts'
 import { instanceTally } from '../../lib/instance-state.ts'
+import { readPythonFailure } from '../../lib/python-failure.ts'
 
-/** With what the backends say, which the kind of the group would only contradict: backends choose cards themselves and leave it at KIND_CPU. */
-const COLUMNS = 6
+const COLUMNS = { withReports: 6, withKind: 5 } as const
 const STATES: Readonly<Record<ModelInstanceState, StateKind>> = { STARTING: 'loading', READY: 'ready', RESTARTING: 'degraded', FAILED: 'failed', STOPPED: 'unloading' }
 
 export function InstancesCard({ model }: { readonly model: ModelSummary }) {
@@ -17,19 +18,22 @@ export function InstancesCard({ model }: { readonly model: ModelSummary }) {
   const rows = model.versions.flatMap(({ version, instances }) => instances.map((instance) => ({ version, instance })))
   const { total, running } = instanceTally(model)
   if (rows.length === 0) return null
+  // The kind of the group would only contradict what backends say: they choose cards themselves and leave it at KIND_CPU.
   const hasReports = rows.some(({ instance }) => instance.report !== undefined)
+  const columns = hasReports ? COLUMNS.withReports : COLUMNS.withKind
   const note = [t('instances.running', { running, count: total }), ...(rows.length > total ? [t('instances.passiveCount', { count: rows.length - total })] : [])].join(' · ')
   return (
     <Card title={t('instances.title')} note={note} isFlush>
       <div className="npu-scroll-x" role="region" tabIndex={0} aria-label={t('instances.title')}><table className="npu-table" data-testid="instances">
         <thead><tr><th scope="col">{t('instances.name')}</th><th scope="col">{t('instances.version')}</th>{hasReports ? <><th scope="col">{t('instances.runsOn')}</th><th scope="col">{t('instances.how')}</th><th scope="col" className="npu-right">{t('instances.memory')}</th></> : <th scope="col">{t('instances.kind')}</th>}<th scope="col">{t('instances.state')}</th>{!hasReports && <th scope="col" className="npu-grow-cell">{t('instances.reason')}</th>}</tr></thead>
         <tbody>{rows.map(({ version, instance }, index) => (
-          <Fragment key={`${version}/${index}`}><tr className={hasReports && instance.reason !== '' ? 'npu-detail-with-reason' : undefined}>
+          <Fragment key={`${version}/${index}`}><tr className={(hasReports && instance.reason !== '') || instance.process !== undefined ? 'npu-detail-with-reason' : undefined}>
             <td className="npu-mono" title={instance.kind}>{instance.name}</td><td>{version}</td>{hasReports ? <ReportCells report={instance.report} /> : <td className="npu-mono">{instance.kind.replace('KIND_', '')}</td>}
-            <td><InstanceState instance={instance} /></td>{!hasReports && <td className="npu-detail-reason">{instance.reason}</td>}
+            <td><InstanceState instance={instance} /></td>{!hasReports && <td className="npu-detail-reason">{firstLine(instance.reason)}</td>}
           </tr>
+          {instance.process !== undefined && <tr><td colSpan={columns} className="npu-detail-reason npu-secondary" data-testid="instance-process"><Process process={instance.process} /></td></tr>}
           {/* Beside what the backend says there is no width left for sentences. */}
-          {hasReports && instance.reason !== '' && <tr><td colSpan={COLUMNS} className="npu-detail-reason npu-secondary">{instance.reason}</td></tr>}</Fragment>
+          {hasReports && instance.reason !== '' && <tr><td colSpan={columns} className="npu-detail-reason npu-secondary">{instance.reason}</td></tr>}</Fragment>
         ))}</tbody>
       </table></div>
     </Card>
@@ -55,6 +59,28 @@ function ReportCells({ report }: { readonly report: ModelInstanceReport | undefi
       <td className="npu-right" title={parts.filter((part) => part !== '').join('\n')}>{formatBytes(bytes)}</td>
     </>
   )
+}
+
+/** The rest stands in the card of the trouble. */
+function firstLine(text: string): string { return text.split('\n')[0] ?? '' }
+
+/** Which process, with what, and how often it had to be replaced. */
+function Process({ process: { processId, python, deaths, lastDeath } }: { readonly process: InstanceProcess }) {
+  const { t } = useTranslation('model-detail')
+  return (
+    <div className="npu-detail-process">
+      <span>{processId === null ? t('process.none') : t('process.running', { id: processId })}</span>
+      <span className="npu-mono" title={python.interpreter}>{t('process.python', { version: python.version, numpy: python.numpyVersion })}</span>
+      <span>{deaths === 0 ? t('process.noDeath') : t('process.deaths', { count: deaths })}</span>
+      {lastDeath !== null && <span>{t('process.last')} <Age time={lastDeath.at} />: <span className="npu-mono">{lastWords(lastDeath.reason)}</span></span>}
+    </div>
+  )
+}
+
+/** How it ended, without which process that was. */
+function lastWords(reason: string): string {
+  const failure = readPythonFailure(reason)
+  return failure === null || failure.summary === '' ? firstLine(reason) : failure.summary
 }
 
 export function InstanceState({ instance }: { readonly instance: ModelInstanceSummary }) {

@@ -13,6 +13,7 @@ import { failureReason, modelState } from '../../lib/model-state.ts'
 import { FailureCard } from './failure-card.tsx'
 import { InstanceTrouble } from './instance-trouble.tsx'
 import { InstancesCard } from './instances-card.tsx'
+import { InterpreterCard } from './interpreter-card.tsx'
 import { LoadCard } from './load-card.tsx'
 import { TrafficCard } from './traffic-card.tsx'
 import { VersionsCard } from './versions-card.tsx'
@@ -31,6 +32,7 @@ export function ModelDetailSummary({ detail }: { readonly detail: ModelDetail })
         <SignatureCard detail={detail} />
       </div>
       <div className="npu-column npu-detail-stack">
+        {summary.backend === 'python' && <InterpreterCard detail={detail} />}
         <LoadCard model={summary} />
         <ServingCard detail={detail} />
       </div>

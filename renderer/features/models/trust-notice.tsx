@@ -8,6 +8,7 @@ import { StateMark } from '../../components/state-pill.tsx'
 import { useConsole } from '../../console-store.ts'
 import { changeTrust, putOffTrust, untrustedRepositories, useTrust } from './trust-store.ts'
 import type { UntrustedRepository } from './trust-store.ts'
+import './trust-notice.css'
 
 /** Above the table: every repository that models wait for, until it is put off. */
 export function TrustNotices({ models }: { readonly models: readonly ModelSummary[] }) {
@@ -32,7 +33,7 @@ function TrustNotice({ repository, onPutOff }: { readonly repository: UntrustedR
       <StateMark kind="degraded" isDecoration />
       <div>
         <h2 className="npu-notice-sentence">{title}</h2>
-        <p className="npu-mono npu-break" data-testid="trust-path">{path}</p>
+        <p className="npu-mono" data-testid="trust-path">{path}</p>
         <p className="npu-secondary">{t('trust.text', { count: models.length, models: more > 0 ? t('trust.more', { models: names, count: more }) : names })}</p>
         <div className="npu-row npu-trust-buttons">
           <TrustButton path={path} />

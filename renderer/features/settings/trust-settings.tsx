@@ -21,7 +21,7 @@ export function TrustSettings() {
       {trust.trusted.length === 0 ? <p className="npu-quiet" data-testid="trust-none">{t('trust.none')}</p> : (
         <ul className="npu-setting-trusted" data-testid="trusted-repositories">{trust.trusted.map(({ path, trustedAt }) => (
           <li key={path} className="npu-row">
-            <span className="npu-mono npu-break">{path}</span>
+            <span className="npu-mono">{path}</span>
             <span className="npu-grow" />
             <span className="npu-quiet npu-small-text"><Age time={trustedAt} /></span>
             <Button size="small" className="npu-small" icon={<CloseIcon />} aria-label={t('trust.revokeName', { path })} disabledFocusable={!isOpen || busy !== null} onClick={() => { if (isOpen) void changeTrust('revoke', path) }}>{t('trust.revoke')}</Button>

@@ -5,9 +5,10 @@ import type { ModelDetail } from '../../../../server-core/contract/console-api.t
 import type { ModelMetadata } from '../../../../server-core/contract/inference.ts'
 import { Card } from '../../../components/card.tsx'
 import { EmptyState } from '../../../components/empty-state.tsx'
-import { ErrorNotice } from '../../../components/error-notice.tsx'
+import { ErrorNotice, errorText } from '../../../components/error-notice.tsx'
 import { command } from '../../../console-client.ts'
 import { draftTensor, fitsFile, initialDraft, withFile, type InputDraft } from '../../../lib/input-draft.ts'
+import { PythonFailureDetails } from '../python-failure-details.tsx'
 import { InputEditor } from './input-editor.tsx'
 import { OutputView } from './output-view.tsx'
 import { RunButton } from './run-button.tsx'
@@ -50,7 +51,7 @@ export function TensorTest({ detail, metadata }: { readonly detail: ModelDetail;
           <div className="npu-inputs">{drafts.map((draft, index) => <InputEditor key={draft.name} draft={draft} samples={samples} onSample={(path) => void takeSample(draft.name, path)} onChange={(next) => setDrafts(model, drafts.map((old, position) => (position === index ? next : old)))} />)}</div>
         </Card>
         <Card title={t('output.title')}>
-          {run.error !== null && <ErrorNotice sentence={t('run.failed', { model })} error={run.error} />}
+          {run.error !== null && <ErrorNotice sentence={t('run.failed', { model })} error={run.error} details={<PythonFailureDetails model={detail.summary} text={errorText(run.error)} log={detail.log} />} />}
           {run.outcome === null && run.error === null && <EmptyState title={t('output.none')}>{t('output.noneHint')}</EmptyState>}
           {run.outcome !== null && <div className="npu-outputs">{run.outcome.response.outputs.map((tensor) => <OutputView key={tensor.name} tensor={tensor} />)}</div>}
         </Card>
