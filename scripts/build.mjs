@@ -19,7 +19,7 @@ const root = resolve(dirname(fileURLToPath(import.meta.url)), '..')
 const SERVER_EXTERNALS = ['onnxruntime-node', 'onnxruntime-common', '@gutenye/*', '@jjhbw/*', 'bufferutil', 'utf-8-validate']
 
 const targets = {
-  server: { sources: ['server-core', 'electron/server-entry.ts', 'assets/sample-repository', 'assets/sample-repository-python'], needs: ['server-core/cli/main.ts'], build: buildServer },
+  server: { sources: ['server-core', 'electron/server-entry.ts', 'assets/sample-repository', 'assets/sample-repository-python', 'assets/model-templates'], needs: ['server-core/cli/main.ts'], build: buildServer },
   electron: { sources: ['electron', 'server-core/contract', 'server-core/cli/cann-environment.ts', 'server-core/cli/restart-flags.ts', 'server-core/telemetry'], needs: ['electron/main.ts', 'electron/preload.ts'], build: buildElectron },
   // The config rules and much else of the server's pure code run in the window too.
   renderer: { sources: ['renderer', 'server-core'], needs: ['renderer/index.html'], build: buildRenderer },
@@ -54,7 +54,7 @@ async function buildServer(outdir) {
   })
   for (const proto of filesUnder('server-core').filter((file) => file.endsWith('.proto'))) cpSync(join(root, proto), join(outdir, basename(proto)))
   cpSync(join(root, 'server-core/backends/python/stub'), join(outdir, 'python-stub'), { recursive: true, filter: (source) => !source.includes('__pycache__') })
-  for (const samples of ['assets/sample-repository', 'assets/sample-repository-python']) {
+  for (const samples of ['assets/sample-repository', 'assets/sample-repository-python', 'assets/model-templates']) {
     cpSync(join(root, samples), join(outdir, samples), { recursive: true, filter: (source) => !source.endsWith('.test.ts') && !source.includes('__pycache__') })
   }
   return Object.keys(result.metafile.inputs).map((file) => join(root, file))

@@ -99,7 +99,7 @@ describe('npu-console import', () => {
   it('says what is missing', async () => {
     await expect(importCommand(['a.onnx'], print)).rejects.toThrow('--model-repository=DIR')
     await expect(importCommand([], print)).rejects.toThrow('the model file is missing: import FILE... --model-repository=DIR')
-    await expect(importCommand(['a.onnx', '--model-repo=b'], print)).rejects.toThrow("unrecognized option '--model-repo'. This command knows --model-repository, --name, --model-name, --version, --backend, --npu, --cann-set-env and --link")
+    await expect(importCommand(['a.onnx', '--model-repo=b'], print)).rejects.toThrow("unrecognized option '--model-repo'. This command knows --template, --model-repository, --name, --model-name, --version, --backend, --npu, --cann-set-env and --link")
     await expect(importCommand(['a.onnx', '--name'], print)).rejects.toThrow("option '--name' requires a value")
     await expect(run([directory])).rejects.toThrow('no model')
     await expect(importCommand(['--help'], print)).rejects.toThrow(HelpRequested)

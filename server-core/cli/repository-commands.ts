@@ -8,6 +8,7 @@ import { LogHub } from '../logger.ts'
 import type { TransferMethod } from '../model-repository/file-transfer.ts'
 import { planImport } from '../model-repository/import-plan.ts'
 import { createImportedModel, reviewModelImport } from '../model-repository/model-import.ts'
+import { templateDirectory } from '../model-repository/model-templates.ts'
 import { createSampleRepository } from '../model-repository/sample-repository.ts'
 import { ServerError } from '../server-error.ts'
 import { CANN_FLAGS_USAGE, withOmReader } from './cann-flags.ts'
@@ -16,10 +17,11 @@ import { userDataDirectory } from './user-data-directory.ts'
 
 export const REPOSITORY_COMMANDS_USAGE = `  sample-repository [--data-directory=DIR] [--with-python]
            make the sample repository in the user's data folder (once) and print its path; --with-python adds models that need a Python with numpy
-  import FILE... --model-repository=DIR [--name=NAME] [--version=next|N] [--backend=NAME] [--link]
+  import FILE...|--template=NAME --model-repository=DIR [--name=NAME] [--version=next|N] [--backend=NAME] [--link]
            ${CANN_FLAGS_USAGE}
            put a model (.onnx, .om, model.py and the files that belong to it, or a folder with one) into a repository with a config.pbtxt
-           made from it, and print the config; with --version add it to an existing model
+           made from it, and print the config; with --version add it to an existing model; or begin with a Python model of ours
+           (bls_pipeline, numpy_processing, om_ais_bench, torch_npu, torchair)
 `
 
 type Print = (text: string) => void
@@ -42,19 +44,21 @@ export interface ImportSurroundings {
 }
 
 const QUIET: ImportSurroundings = { signal: new AbortController().signal, showProgress: null }
-const IMPORT_VALUES = ['model-repository', 'name', 'model-name', 'version', 'backend', 'npu', 'cann-set-env'] as const
+const IMPORT_VALUES = ['template', 'model-repository', 'name', 'model-name', 'version', 'backend', 'npu', 'cann-set-env'] as const
 
 /** @throws ServerError */
 export async function importCommand(args: readonly string[], print: Print, { signal, showProgress }: ImportSurroundings = QUIET): Promise<void> {
   const { values, switches, positionals } = parse(args, IMPORT_VALUES, 'any', ['link'])
   const repository = values['model-repository']
-  if (positionals.length === 0) throw new ServerError('INVALID_ARG', 'the model file is missing: import FILE... --model-repository=DIR')
+  const { template } = values
+  if (template !== undefined && (positionals.length > 0 || values.version !== undefined || switches.has('link'))) throw new ServerError('INVALID_ARG', '--template makes a new model of its own: leave FILE, --version and --link out')
+  if (positionals.length === 0 && template === undefined) throw new ServerError('INVALID_ARG', 'the model file is missing: import FILE... --model-repository=DIR')
   if (repository === undefined) throw new ServerError('INVALID_ARG', 'import needs --model-repository=DIR: the folder that holds the model folders')
   const repositoryPath = resolve(repository)
   const existingNames = (await readdir(repositoryPath).catch((cause: unknown) => {
     throw new ServerError('NOT_FOUND', `the model repository '${repositoryPath}' cannot be read: ${reasonOf(cause)}`, { cause })
   }))
-  const plan = await planImport(positionals.map((path) => resolve(path)))
+  const plan = await planImport(template === undefined ? positionals.map((path) => resolve(path)) : [await templateDirectory(ASSETS_DIRECTORY, template)])
   const backend = values.backend ?? null
   const version = versionArgument(values.version)
   const { review, created, isNew } = await withOmReader({ npu: values.npu, cannSetEnv: values['cann-set-env'] }, process.env, async (readOm) => {

@@ -8,7 +8,7 @@
  * where each Uint8Array in the JSON is replaced by `{ "$bytes": [offset, length] }`, offset counted from the end of the JSON part.
  * bigint values travel as `{ "$bigint": "123" }`. See `console-codec.ts`, used by both sides.
  */
-import type { ConfigContext } from './config-language.ts'
+import type { ConfigContext, LocalizedText } from './config-language.ts'
 import type { DevicesReport, DoctorReport, NpuFallback, NpuSource, SimulatedFault, SimulatedNpuReport } from './devices.ts'
 import type { EnsembleGraph } from './ensemble.ts'
 import type { ErrorValue } from './errors.ts'
@@ -124,11 +124,23 @@ export interface InferenceTiming {
   readonly batchSize: number
 }
 
+/** A Python model to begin with, which comes with the program. */
+export interface ModelTemplate {
+  /** Of its folder, and of the model that is made of it. */
+  readonly name: string
+  readonly title: LocalizedText
+  readonly summary: LocalizedText
+  /** Modules that its interpreter has to have. */
+  readonly modules: readonly string[]
+}
+
 /** What is to be imported: paths of this machine where the window knows them (desktop), or files whose bytes it will send. */
 export type ModelImportSource =
   /** Absolute: the files of one model, or one folder. */
   | { readonly kind: 'local'; readonly paths: readonly string[] }
   /** `path`: relative to what was dropped, with `/`; below a folder where one was dropped. */
+  /** One of `template.list`. */
+  | { readonly kind: 'template'; readonly name: string }
   | { readonly kind: 'upload'; readonly files: readonly { readonly path: string; readonly byteSize: number }[] }
 
 export interface ModelImportReview {
@@ -268,6 +280,8 @@ export interface ConsoleCommands {
   /** Steps, edges and timings of a loaded ensemble, with its last requests step by step. */
   'model.ensembleGraph': (args: { name: string }) => EnsembleGraph
   'model.infer': (args: { request: InferenceRequest }) => { response: InferenceResponse; timing: InferenceTiming }
+  /** Python models to begin with; one is imported with a source of kind 'template'. */
+  'template.list': () => readonly ModelTemplate[]
   /**
    * Begins an import, or adds files to one. Uploaded bytes lie outside every model until they are created. All that belongs to an import
    * ends with `import.close`, and with the connection.

@@ -8,6 +8,7 @@ import { useConsole } from '../../console-store.ts'
 import { chooseRepository, openSampleRepository, useRepository } from '../../frame/repository-actions.ts'
 import { chooseLanguage, LANGUAGES, usePreferences } from '../../preferences.ts'
 import { chooseModelFile } from '../models/import-store.ts'
+import { TemplateMenu } from '../models/template-menu.tsx'
 import './first-run.css'
 
 export function FirstRun() {
@@ -27,7 +28,7 @@ export function FirstRun() {
         </div>
         <div className="npu-first-run-ways">
           <Way icon={<ImportLargeIcon />} title={t('drop.title')} text={t('drop.text')} isDropPlace>
-            <Button appearance="primary" onClick={chooseModelFile} data-testid="first-run-drop">{t('drop.button')}</Button><KeyboardHint keys="Ctrl+O" />
+            <Button appearance="primary" onClick={chooseModelFile} data-testid="first-run-drop">{t('drop.button')}</Button><KeyboardHint keys="Ctrl+O" /><TemplateMenu />
           </Way>
           <Way icon={<FolderLargeIcon />} title={t('open.title')} text={t('open.text')}>
             <Button onClick={chooseRepository} disabledFocusable={!canOpen} data-testid="first-run-open">{t('open.button')}</Button><KeyboardHint keys="Ctrl+Shift+O" />

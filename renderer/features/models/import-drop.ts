@@ -13,7 +13,7 @@ export interface Dropped {
   readonly hasFolder: boolean
   /** Names of the files, those below folders aside. */
   readonly names: readonly string[]
-  readonly source: { readonly kind: 'local'; readonly paths: readonly string[] } | { readonly kind: 'upload'; readonly files: readonly DroppedFile[] }
+  readonly source: { readonly kind: 'local'; readonly paths: readonly string[] } | { readonly kind: 'template'; readonly name: string } | { readonly kind: 'upload'; readonly files: readonly DroppedFile[] }
 }
 
 /** Call it while the drop event is handled: afterwards the browser has emptied the transfer. */

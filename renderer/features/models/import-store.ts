@@ -76,7 +76,7 @@ export async function importFiles(dropped: Dropped): Promise<void> {
     await addFiles(state, dropped)
     return
   }
-  const isEmpty = dropped.source.kind === 'local' ? dropped.source.paths.length === 0 : dropped.source.files.length === 0
+  const isEmpty = dropped.source.kind === 'local' ? dropped.source.paths.length === 0 : dropped.source.kind === 'upload' && dropped.source.files.length === 0
   if (isEmpty || (!dropped.hasFolder && dropped.source.kind === 'upload' && !dropped.names.some((name) => MODEL_FILE.test(name)))) {
     abandon()
     set({ kind: 'refused', fileName: dropped.fileName, reason: isEmpty ? 'nothing' : 'other' })
@@ -137,7 +137,7 @@ async function bring(dropped: readonly Dropped[], mine: number, show: (progress:
   let first = existing?.fileCount ?? 0
   for (const { source } of dropped) {
     const files = source.kind === 'upload' ? source.files.map(({ path, file }) => ({ path, byteSize: file.size })) : []
-    const opened: { readonly importId: string } = await command('import.open', { source: source.kind === 'local' ? source : { kind: 'upload', files }, importId })
+    const opened: { readonly importId: string } = await command('import.open', { source: source.kind === 'upload' ? { kind: 'upload', files } : source, importId })
     importId = opened.importId
     if (mine !== turn) {
       // Cancelled before it had a name.
@@ -240,6 +240,11 @@ function closeOnServer(): void {
   if (importId === null) return
   // Without a connection the server has closed it already.
   command('import.close', { importId }).catch(() => {})
+}
+
+/** A Python model to begin with, reviewed like files that were dropped. */
+export async function importTemplate(name: string): Promise<void> {
+  await prepare([{ fileName: name, hasFolder: true, names: [], source: { kind: 'template', name } }])
 }
 
 /** Opens the file chooser (Ctrl+O). */

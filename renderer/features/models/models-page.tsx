@@ -17,6 +17,7 @@ import { countByFilter, modelRows, STATE_FILTERS } from './model-rows.ts'
 import { focusCurrentRow, ModelTable } from './model-table.tsx'
 import { closePane, dismissFailures, loadModels, rescan, setFilter, setSelected, setText, unloadModels, useLoadAvailability, useModelsView } from './models-store.ts'
 import { ProblemPane } from './problem-pane.tsx'
+import { TemplateMenu } from './template-menu.tsx'
 import { TrustNotices } from './trust-notice.tsx'
 import './models-page.css'
 
@@ -44,6 +45,7 @@ function Models() {
         <Input className="npu-models-filter" data-page-filter contentBefore={<SearchIcon />} contentAfter={<KeyboardHint keys="/" />} value={text} placeholder={t('filter.placeholder')} aria-label={t('filter.placeholder')}
           onChange={(_event, { value }) => setText(value)} onKeyDown={(event) => { if (event.key === 'Escape') setText('') }} />
         <Button icon={<RescanIcon />} onClick={() => void rescan()} data-testid="rescan">{t('rescan')}</Button>
+        <TemplateMenu />
         <Button appearance="primary" icon={<AddIcon />} onClick={chooseModelFile} title="Ctrl+O" data-testid="import-model">{t('import')}</Button>
       </PageHeader>
       <TrustNotices models={models} />

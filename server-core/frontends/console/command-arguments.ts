@@ -51,7 +51,8 @@ export function importSourceArgument(value: unknown): ModelImportSource {
     if (!paths.every((path): path is string => typeof path === 'string' && isAbsolute(path))) throw wrong('paths', 'a list of absolute paths')
     return { kind: 'local', paths }
   }
-  if (source['kind'] !== 'upload') throw wrong('kind', "'local' or 'upload'")
+  if (source['kind'] === 'template') return { kind: 'template', name: stringField(source, 'name') }
+  if (source['kind'] !== 'upload') throw wrong('kind', "'local', 'template' or 'upload'")
   const files = arrayField(source, 'files').map((entry) => {
     const file = objectArgument(entry, 'files')
     const path = stringField(file, 'path')

@@ -12,6 +12,7 @@ import type { DevicesView } from '../../telemetry/devices.ts'
 import { omReader } from '../../model-config/om-passport.ts'
 import type { OmReader } from '../../model-config/om-passport.ts'
 import { printModelConfig } from '../../model-config/print-config.ts'
+import { listTemplates } from '../../model-repository/model-templates.ts'
 import { createSampleRepository } from '../../model-repository/sample-repository.ts'
 import { ServerError } from '../../server-error.ts'
 import { bytesField, importSourceArgument, serverRestartArgument, inferenceRequestArgument, numberField, objectArgument, stringField, stringOrNullField } from './command-arguments.ts'
@@ -120,6 +121,7 @@ export function consoleCommandHandlers(context: ConsoleCommandContext): ConsoleC
     },
     'model.ensembleGraph': (args) => server.ensembleGraph(stringField(objectArgument(args, 'arguments'), 'name'), ''),
     'model.infer': (args) => server.infer(inferenceRequestArgument(objectArgument(args, 'arguments')['request'])),
+    'template.list': () => listTemplates(context.assetsDirectory),
     'import.open': (args, caller) => {
       const from = objectArgument(args, 'arguments')
       return imports.open(caller, importSourceArgument(from['source']), stringOrNullField(from, 'importId'))

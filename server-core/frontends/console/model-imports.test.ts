@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { ConsoleEvents } from '../../contract/console-api.ts'
+import { ASSETS_DIRECTORY } from '../../installed-paths.ts'
 import { LogHub } from '../../logger.ts'
 import { ImportFolder, OM_FILE, ONNX_FILE, onnxWithExternalData, PYTHON_FILE } from '../../testing/import-fixture.ts'
 import { createTestServer } from '../../testing/test-server.ts'
@@ -19,7 +20,7 @@ class Window {
 async function setUp(folder: ImportFolder, trust?: RepositoryTrust) {
   const test = createTestServer([folder.repository], {}, undefined, trust === undefined ? {} : { trust })
   await test.server.start()
-  const imports = new ModelImports({ server: test.server, dataDirectory: join(folder.root, 'data'), backends: ['onnxruntime'], logs: test.logs })
+  const imports = new ModelImports({ server: test.server, dataDirectory: join(folder.root, 'data'), backends: ['onnxruntime'], logs: test.logs, assetsDirectory: ASSETS_DIRECTORY })
   const window = new Window()
   const upload = async (files: Readonly<Record<string, Uint8Array>>, importId: string | null = null) => {
     const before = importId === null ? 0 : 1
@@ -140,7 +141,7 @@ test.each(['../a', 'a/../../b', '/etc/x', 'a//b', 'a\\..\\b', '', '.'])('an uplo
 test('without a repository the bytes wait in our own data folder', async () => {
   using folder = new ImportFolder()
   await using server = createTestServer([])
-  const imports = new ModelImports({ server: server.server, dataDirectory: join(folder.root, 'data'), backends: [], logs: server.logs })
+  const imports = new ModelImports({ server: server.server, dataDirectory: join(folder.root, 'data'), backends: [], logs: server.logs, assetsDirectory: ASSETS_DIRECTORY })
   const window = new Window()
   const { importId } = await imports.open(window, { kind: 'upload', files: [{ path: 'net.onnx', byteSize: ONNX_FILE.length }] }, null)
   await imports.chunk(importId, 0, 0, ONNX_FILE)

@@ -16,6 +16,7 @@ import { throwIfCancelled, transferError } from '../../model-repository/file-tra
 import { planImport } from '../../model-repository/import-plan.ts'
 import type { ImportPlan } from '../../model-repository/import-plan.ts'
 import { createImportedModel, importFolderName, removeStaleImports, reviewModelImport, temporaryParent } from '../../model-repository/model-import.ts'
+import { templateDirectory } from '../../model-repository/model-templates.ts'
 import { ServerError } from '../../server-error.ts'
 import type { ConsoleCaller } from './console-commands.ts'
 
@@ -24,6 +25,8 @@ const PROGRESS_MILLISECONDS = 100
 export interface ModelImportsContext {
   readonly server: InferenceServer
   readonly dataDirectory: string
+  /** Our shipped `assets` folder. */
+  readonly assetsDirectory: string
   readonly backends: readonly string[]
   readonly logs: LogHub
   /** Asks the CANN of this server. Default: the one that this process's environment leads to. */
@@ -40,6 +43,8 @@ interface UploadedFile {
 interface OpenImport {
   readonly id: string
   readonly cancel: AbortController
+  /** Files of ours, which no link may lead to. */
+  isTemplate: boolean
   /** Absolute paths on this machine. */
   readonly localPaths: string[]
   readonly uploads: UploadedFile[]
@@ -60,7 +65,7 @@ export class ModelImports {
   /** @throws ServerError UNAVAILABLE where the disk cannot take what is to be uploaded */
   async open(caller: ConsoleCaller, source: ModelImportSource, importId: string | null): Promise<{ importId: string }> {
     const one: OpenImport = importId === null
-      ? { id: randomUUID(), cancel: new AbortController(), localPaths: [], uploads: [], folder: null, queue: Promise.resolve() } : this.#find(importId)
+      ? { id: randomUUID(), cancel: new AbortController(), isTemplate: false, localPaths: [], uploads: [], folder: null, queue: Promise.resolve() } : this.#find(importId)
     if (importId === null) {
       this.#imports.set(one.id, one)
       caller.closed.addEventListener('abort', () => {
@@ -73,7 +78,10 @@ export class ModelImports {
     try {
       return await this.#next(one, async () => {
         if (source.kind === 'local') one.localPaths.push(...source.paths)
-        else await this.#expect(one, source.files)
+        else if (source.kind === 'template') {
+          one.localPaths.push(await templateDirectory(this.#context.assetsDirectory, source.name))
+          one.isTemplate = true
+        } else await this.#expect(one, source.files)
         return { importId: one.id }
       })
     } catch (error) {
@@ -145,7 +153,7 @@ export class ModelImports {
       const awaitsTrust = repositoryPath === null ? null : await server.untrustedPath(repositoryPath)
       const destination = { repositoryPath, runsCode: await this.#runsCode(repositoryPath), existingNames: server.modelSummaries().map((model) => model.name), backends, readOm }
       const review = await reviewModelImport(await plan(one), destination, backend)
-      return { ...review, isLocal: one.folder === null, awaitsTrust: review.kind === 'python' && review.isConfigGenerated ? awaitsTrust : null }
+      return { ...review, isLocal: one.folder === null && !one.isTemplate, awaitsTrust: review.kind === 'python' && review.isConfigGenerated ? awaitsTrust : null }
     })
   }
 
@@ -158,7 +166,7 @@ export class ModelImports {
       let told = 0
       return createImportedModel(await plan(one), {
         repositoryPath, modelName: target.modelName, version: target.asVersion ? 'next' : null, backend: target.backend, readOm, runsCode: await this.#runsCode(repositoryPath), signal: one.cancel.signal,
-        mode: one.folder !== null ? 'move' : target.link ? 'link' : 'copy',
+        mode: one.folder !== null ? 'move' : target.link && !one.isTemplate ? 'link' : 'copy',
         onProgress: (bytesDone, bytesTotal) => {
           const now = Date.now()
           if (now - told < PROGRESS_MILLISECONDS && bytesDone < bytesTotal) return
