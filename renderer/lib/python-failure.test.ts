@@ -28,6 +28,11 @@ describe('a failure of a model.py', () => {
     expect(readPythonFailure("Failed to process the request(s) for model instance 'm_0', message: Stub process 'm_0' is not healthy.")).toMatchObject({ summary: '', lastLines: '', endedInstance: 'm_0' })
   })
 
+  it('that ended its process takes no place from the traceback of an earlier request', () => {
+    const failure = readPythonFailure("Stub process 'm_0' is not healthy. It ended with exit code 3. Its last lines:\nTraceback (most recent call last):\n  File \"/models/m/1/model.py\", line 9, in check\nValueError: earlier\nout of luck")
+    expect(failure).toMatchObject({ frames: [], lastLines: expect.stringContaining('out of luck') as string })
+  })
+
   it('is none where other texts of the server are', () => {
     expect(readPythonFailure("unable to find backend library for backend 'tensorrt'")).toBeNull()
     expect(readPythonFailure('At: the end')).toBeNull()

@@ -20,7 +20,8 @@ export interface PythonFailure {
 
 const FRAME = /^ {2}(?<file>.+)\((?<line>\d+)\): (?<name>.+)$/
 const ENDED = /Stub process '(?<instance>[^']*)' is not healthy\.(?: (?<how>.*?))?(?: Its last lines:\n(?<last>[^]*))?$/
-/** Of standard error where the process died in native code, or at its exception: innermost last, but for faulthandler's. */
+/** What faulthandler writes where the process dies in native code. */
+const STACK_HEAD = '(most recent call first)'
 const STACK_FRAME = /File "(?<file>[^"]+)", line (?<line>\d+)(?:,)? in (?<name>[^\n]+)/g
 
 /** @returns null: the text is about something else */
@@ -44,10 +45,11 @@ export function readPythonFailure(text: string): PythonFailure | null {
   return { summary, frames, lastLines: '', endedInstance: null }
 }
 
-/** Frames in a traceback or in the stack that a crash left, innermost first. */
+/** Frames of the stack that a crash left, innermost first. A traceback before it may be that of an earlier request, which says nothing about the end. */
 function stackFrames(lines: string): readonly PythonFrame[] {
-  const found = [...lines.matchAll(STACK_FRAME)].map(({ groups = {} }) => ({ file: groups['file'] ?? '', line: Number(groups['line']), name: (groups['name'] ?? '').trim() }))
-  return lines.includes('most recent call first') ? found : found.reverse()
+  const start = lines.lastIndexOf(STACK_HEAD)
+  if (start < 0) return []
+  return [...lines.slice(start).matchAll(STACK_FRAME)].map(({ groups = {} }) => ({ file: groups['file'] ?? '', line: Number(groups['line']), name: (groups['name'] ?? '').trim() }))
 }
 
 /** Where to look: the innermost frame of a file of the model, else the innermost. */
