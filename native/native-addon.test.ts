@@ -1,6 +1,7 @@
 /** Loads the built addon as the server does, in the main thread and in workers. Build it first: node scripts/build.mjs --only native */
-import { closeSync, fstatSync, openSync, readdirSync, readFileSync, readSync, unlinkSync } from 'node:fs'
+import { closeSync, fstatSync, mkdtempSync, openSync, readdirSync, readFileSync, readSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { describe, expect, it } from 'vitest'
@@ -144,6 +145,13 @@ describe('native addon', () => {
       ok: false,
       reason: 'The native addon is not built (/nowhere/addon.node is not there): install g++, cmake and make, then run: npm run build',
     })
+    const directory = mkdtempSync(join(tmpdir(), 'npu-console-addon-'))
+    const old = join(directory, 'old.cjs')
+    writeFileSync(old, 'exports.nameCurrentThread = exports.readDcmi = exports.exitAtOnce = exports.currentThreadCpuNanoseconds = exports.TritonHost = exports.tritonMetricsText = () => {}')
+    expect(loadNativeAddon(old)).toEqual({
+      ok: false, reason: `The native addon ${old} is of another version than this server (it has no jsonNumbers, SharedMapping). Build both: npm run build`,
+    })
+    rmSync(directory, { recursive: true })
     const broken = loadNativeAddon(import.meta.filename)
     expect(broken.ok ? '' : broken.reason).toContain('Build it again on this machine: npm run build')
   })

@@ -96,6 +96,10 @@ export const NATIVE_ADDON_PATH = fileURLToPath(
   new URL(import.meta.url.endsWith('.ts') ? '../../dist/native/addon.node' : '../native/addon.node', import.meta.url),
 )
 
+const MEMBERS = Object.keys({
+  nameCurrentThread: 0, currentThreadCpuNanoseconds: 0, exitAtOnce: 0, readDcmi: 0, jsonNumbers: 0, SharedMapping: 0, TritonHost: 0, tritonMetricsText: 0,
+} satisfies Record<keyof NativeAddon, 0>) as readonly (keyof NativeAddon)[]
+
 let loaded: NativeAddonResult | undefined
 
 /** The addon, or why there is none. Looks at the disk once per thread. */
@@ -110,7 +114,10 @@ export function loadNativeAddon(path: string): NativeAddonResult {
     return { ok: false, reason: `The native addon is not built (${path} is not there): install g++, cmake and make, then run: npm run build` }
   }
   try {
-    return { ok: true, addon: createRequire(import.meta.url)(path) as NativeAddon }
+    const addon = createRequire(import.meta.url)(path) as NativeAddon
+    const lacks = MEMBERS.filter((name) => typeof (addon as Partial<NativeAddon>)[name] !== 'function')
+    if (lacks.length === 0) return { ok: true, addon }
+    return { ok: false, reason: `The native addon ${path} is of another version than this server (it has no ${lacks.join(', ')}). Build both: npm run build` }
   } catch (error) {
     const cause = error instanceof Error ? error.message : String(error)
     return { ok: false, reason: `The native addon ${path} cannot be loaded: ${cause}. Build it again on this machine: npm run build` }
