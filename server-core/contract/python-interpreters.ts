@@ -3,6 +3,8 @@ import type { LocalizedText } from './config-language.ts'
 
 /** The parameter of a model that chooses its interpreter: a path of `PythonInterpreter.path`. */
 export const PYTHON_INTERPRETER_PARAMETER = 'PYTHON_INTERPRETER'
+/** Triton's: an archive or folder of an environment. */
+export const PYTHON_ENVIRONMENT_PARAMETER = 'EXECUTION_ENV_PATH'
 
 export interface PythonInterpreter {
   /** Absolute: the folder of an environment, or the file of an interpreter. What `PYTHON_INTERPRETER` and `--backend-config=python,interpreter=` take. */

@@ -1,6 +1,6 @@
 /** Code of a repository that nobody trusted does not run, however its load is asked for. Each model leaves a mark outside the repository when a line of it runs. */
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, realpath, rm, symlink } from 'node:fs/promises'
+import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -97,6 +97,13 @@ describe('a server with --repository-trust=ask', () => {
     expect(existsSync(mark('sent'))).toBe(false)
     expect(await load('sent', { config: JSON.stringify({ backend: 'python' }), 'file:1/model.py': base64Of(marking('sent')) })).toMatchObject({ status: 400 })
     expect(existsSync(mark('sent'))).toBe(false)
+    // Nor a program that a request names for a model that is trusted.
+    await writeFile(join(work, 'program'), `#!/bin/sh\ntouch ${mark('program')}\n`, { mode: 0o755 })
+    for (const parameter of ['PYTHON_INTERPRETER', 'EXECUTION_ENV_PATH']) {
+      const config = { ...JSON.parse((await served.http.send({ path: '/v2/models/m/config' })).text) as object, parameters: { [parameter]: { string_value: join(work, 'program') } } }
+      expect(await load('m', { config: JSON.stringify(config) })).toMatchObject({ status: 400, text: expect.stringContaining('came with the load request, which this server does not run') as unknown })
+      expect(existsSync(mark('program'))).toBe(false)
+    }
     const { response } = await served.running.server.infer(requestOf('whole', [fp32('IN', [1, 2], [1, 2])]))
     expect(response.outputs).toHaveLength(1)
   }, 90_000)

@@ -3,6 +3,7 @@ import type { BackendRegistry } from '../backends/backend-registry.ts'
 import type { Clock } from '../clock.ts'
 import type { ModelConfig } from '../contract/model-config.ts'
 import type { LoadStageKind, ModelInstanceReport } from '../contract/repository.ts'
+import { PYTHON_ENVIRONMENT_PARAMETER, PYTHON_INTERPRETER_PARAMETER } from '../contract/python-interpreters.ts'
 import type { RepositoryCode } from '../contract/repository-trust.ts'
 import type { LogHub } from '../logger.ts'
 import { DEFAULT_METRICS_CONFIG, firstResponseBuckets, type MetricsConfig } from '../metrics/metrics-config.ts'
@@ -57,6 +58,9 @@ export interface LoadVersionOptions {
 }
 
 /** Turns a model directory into running models: reads, completes and checks the config, then builds one `Model` a version. */
+/** Parameters of a config that are paths of what runs. */
+const CODE_PARAMETERS = [PYTHON_INTERPRETER_PARAMETER, PYTHON_ENVIRONMENT_PARAMETER, BATCH_STRATEGY_PATH] as const
+
 export class ModelLoader {
   readonly #options: ModelLoaderOptions
 
@@ -176,9 +180,19 @@ export class ModelLoader {
     const code = registry.codeOf(config, { modelDirectory: directory.path, versionDirectory: version.path })
     if (code === null) return
     // Files of a load request lie in a folder of their own, which is no repository.
-    if (directory.repositoryPath === directory.path) throw new RepositoryNotTrusted(directory.name, code, null)
+    if (directory.repositoryPath === directory.path || await this.#namesOtherCode(directory, config)) throw new RepositoryNotTrusted(directory.name, code, null)
     const untrusted = await trust.untrustedPath(directory.repositoryPath)
     if (untrusted !== null) throw new RepositoryNotTrusted(directory.name, code, untrusted)
+  }
+
+  /** Does the config that came with a load request name a program or library which that of the repository does not? */
+  async #namesOtherCode(directory: ModelDirectory, config: ModelConfig): Promise<boolean> {
+    const named = (of: ModelConfig) => CODE_PARAMETERS.map((name) => of.parameters[name]?.string_value ?? '')
+    const wanted = named(config)
+    if (wanted.every((value) => value === '')) return false
+    // One that cannot be read names nothing.
+    const own = named(await this.#readGivenConfig(directory, undefined).catch(() => emptyModelConfig()))
+    return wanted.some((value, index) => value !== '' && value !== own[index])
   }
 
   /** Backends that are no libraries have nothing that a batching library could be told of. */

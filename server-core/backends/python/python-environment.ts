@@ -1,7 +1,7 @@
 import { realpath, stat } from 'node:fs/promises'
 import { delimiter, dirname, isAbsolute, join } from 'node:path'
 import type { ModelConfig } from '../../contract/model-config.ts'
-import { PYTHON_INTERPRETER_PARAMETER } from '../../contract/python-interpreters.ts'
+import { PYTHON_ENVIRONMENT_PARAMETER, PYTHON_INTERPRETER_PARAMETER } from '../../contract/python-interpreters.ts'
 import { ServerError } from '../../server-error.ts'
 import { NATIVE_ADDON_PATH } from '../native-addon.ts'
 import { activateByScript, activateFolder, prepended } from './environments/activation.ts'
@@ -35,7 +35,6 @@ export interface EnvironmentSearch {
   readonly base?: NodeJS.ProcessEnv
 }
 
-const ENVIRONMENT_PARAMETER = 'EXECUTION_ENV_PATH'
 const MODEL_DIRECTORY = '$$TRITON_MODEL_DIRECTORY'
 
 /** The packages that come with the native parts: names of Huawei's `ais_bench`, last in the path so that Huawei's own come first where they are installed. */
@@ -52,14 +51,14 @@ const CANN_DIRECTORY_VARIABLE = 'NPU_CONSOLE_CANN_LIBRARY_DIRECTORY'
 export async function findPythonEnvironment({ config, modelDirectory, codeDirectory, settings, cache, base = process.env }: EnvironmentSearch): Promise<HeldPythonEnvironment> {
   const variables = pythonVariables(settings, base)
   const chosen = config.parameters[PYTHON_INTERPRETER_PARAMETER]?.string_value ?? ''
-  const ownArchive = config.parameters[ENVIRONMENT_PARAMETER]?.string_value ?? ''
+  const ownArchive = config.parameters[PYTHON_ENVIRONMENT_PARAMETER]?.string_value ?? ''
   const written = ownArchive === '' && chosen === '' && codeDirectory !== null ? await backendArchive(codeDirectory) : ownArchive
   if (written === '') {
     const environment = chosen === '' ? await withInterpreter(settings.interpreter, '--backend-config=python,interpreter', variables)
       : await withInterpreter(inModelDirectory(chosen, modelDirectory), `parameter ${PYTHON_INTERPRETER_PARAMETER} of model '${config.name}'`, variables)
     return { ...environment, release: async () => {} }
   }
-  if (chosen !== '') throw new ServerError('INVALID_ARG', `model '${config.name}' has both parameters ${ENVIRONMENT_PARAMETER} and ${PYTHON_INTERPRETER_PARAMETER}: leave one out`)
+  if (chosen !== '') throw new ServerError('INVALID_ARG', `model '${config.name}' has both parameters ${PYTHON_ENVIRONMENT_PARAMETER} and ${PYTHON_INTERPRETER_PARAMETER}: leave one out`)
   const { directory, release } = await executionEnvironment(inModelDirectory(written, modelDirectory), cache)
   try {
     const interpreter = await interpreterOf(directory)
