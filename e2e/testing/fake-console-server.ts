@@ -141,7 +141,7 @@ const handlers: Partial<Record<ConsoleCommandName, (args: Record<string, unknown
   'import.chunk': () => wait(200),
   'import.close': () => {},
   'import.review': ({ backend }) => {
-    const path = imported.kind === 'local' ? imported.paths[0] ?? '' : imported.files[0]?.path ?? ''
+    const path = imported.kind === 'template' ? `${imported.name}/model.py` : imported.kind === 'local' ? imported.paths[0] ?? '' : imported.files[0]?.path ?? ''
     const fileName = path.split('/').at(-1) ?? ''
     const kind = fileName.endsWith('.om') ? 'om' : fileName.endsWith('.py') ? 'python' : 'onnx'
     const names = { onnx: ['onnxruntime', 'npu_ge'], om: ['npu_om'], python: ['python'] }[kind]
