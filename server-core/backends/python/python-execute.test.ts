@@ -123,7 +123,7 @@ return responses`)
     ['no responses', 'return [5]', "Expected an 'InferenceResponse' object in the execute function return list, found type '<class 'int'>'."],
     ['nothing', 'return None', "Expected an 'InferenceResponse' object in the execute function return list, found type '<class 'NoneType'>'. execute may return None only for requests that it put back or that a response sender answers."],
     ['a response for what was put back', 'requests[0].set_release_flags(pb_utils.TRITONSERVER_REQUEST_RELEASE_RESCHEDULE)\nreturn [pb_utils.InferenceResponse()]',
-      "Expected a None object in the execute function return list for reschduled request, found type '<class 'pb_stub.inference.InferenceResponse'>'."],
+      "Expected a None object in the execute function return list for reschduled request, found type '<class 'pb_stub.response.InferenceResponse'>'."],
     ['two answers', 'requests[0].get_response_sender().send(pb_utils.InferenceResponse([]), 1)\nreturn [pb_utils.InferenceResponse()]', 'no error'],
   ]
   it('hears what is wrong with what it returned', async () => {
