@@ -98,18 +98,30 @@ const FORMS = {
   generate: (sent: Sent): Body => ({ path: '/v2/models/m/generate', head: `{"${sent.datatype}":[`, block: sent.block, blocks: blocksOf(sent), tail: `${sent.last}],"k":1}` }),
 }
 
-async function measured(body: Body, tensorBytes: number): Promise<number> {
-  const before = await ask('mark')
-  const { status, text } = await send(body)
-  expect([status, text.slice(0, 300)]).toEqual([200, expect.stringContaining(`${tensorBytes}.0,`)])
-  return await ask('peak') - before - tensorBytes
-}
-
 /**
  * Bytes that a request may cost beyond its tensors: the MiB, and three for what is no request's, code that is compiled while it runs and pages of the heap, which
  * come by the quarter of a MiB.
  */
 const ALLOWANCE = 4 * MIB
+const TRIES = 4
+
+/**
+ * The least of some tries, of which one within the allowance is enough: on a busy machine the collector's threads come late now and then, and garbage lies longer.
+ * What a server keeps of a request it keeps in every try.
+ */
+async function leastOf(measure: () => Promise<number>): Promise<number> {
+  let least = Infinity
+  for (let tried = 0; tried < TRIES && least >= ALLOWANCE; tried++) least = Math.min(least, await measure())
+  return least
+}
+
+const measured = (body: Body, tensorBytes: number) => leastOf(async () => {
+  const before = await ask('mark')
+  const { status, text } = await send(body)
+  expect([status, text.slice(0, 300)]).toEqual([200, expect.stringContaining(`${tensorBytes}.0,`)])
+  return await ask('peak') - before - tensorBytes
+})
+
 /** Of an answer's text so much is kept, rather than printed once for its length and once to write it. */
 const KEPT_TEXT = 4 * MIB
 
@@ -153,22 +165,24 @@ describe('the memory of a request', () => {
 
   it('ends with the request, also where the connection is kept', async () => {
     // The request before this one had more than 20 MiB of tensors. What all of them together had compiled, and the heap that came with it, is twice as much as for one.
-    expect(await ask('mark') - idle).toBeLessThan(2 * ALLOWANCE)
+    expect(await leastOf(async () => await ask('mark') - idle - ALLOWANCE)).toBeLessThan(ALLOWANCE)
   })
 
   it.each([['FP32_OF', false], ['BYTES_OF', false], ['FP32_OF', true]] as const)('holds no answer as text, also where the client does not read: %s, compressed: %s', async (input, isCompressed) => {
     const byteSize = (input === 'FP32_OF' ? 6 : 24) * MIB
-    const before = await ask('mark')
-    const request = httpRequest({ host: '127.0.0.1', port, path: '/v2/models/big/infer', method: 'POST', headers: isCompressed ? { 'accept-encoding': 'gzip' } : {} })
-    request.end(`{"inputs":[{"name":"${input}","datatype":"FP64","shape":[1],"data":[${byteSize}]}]}`)
-    const [response] = (await once(request, 'response')) as [IncomingMessage]
-    // Nothing is read until then; what is compressed has to be there for its length to be known.
-    const text = isCompressed ? Number(response.headers['content-length']) : KEPT_TEXT
-    expect(await ask('peak') - before - byteSize - text).toBeLessThan(ALLOWANCE)
-    let length = 0
-    for await (const chunk of response) length += (chunk as Buffer).length
-    expect([response.statusCode, length]).toEqual([200, Number(response.headers['content-length'])])
-    expect(length).toBeGreaterThan(isCompressed ? 2 * MIB : 20 * MIB)
-    expect(await ask('peak') - before - byteSize - text).toBeLessThan(ALLOWANCE)
+    expect(await leastOf(async () => {
+      const before = await ask('mark')
+      const request = httpRequest({ host: '127.0.0.1', port, path: '/v2/models/big/infer', method: 'POST', headers: isCompressed ? { 'accept-encoding': 'gzip' } : {} })
+      request.end(`{"inputs":[{"name":"${input}","datatype":"FP64","shape":[1],"data":[${byteSize}]}]}`)
+      const [response] = (await once(request, 'response')) as [IncomingMessage]
+      // Nothing is read until then; what is compressed has to be there for its length to be known.
+      const text = isCompressed ? Number(response.headers['content-length']) : KEPT_TEXT
+      const unread = await ask('peak')
+      let length = 0
+      for await (const chunk of response) length += (chunk as Buffer).length
+      expect([response.statusCode, length]).toEqual([200, Number(response.headers['content-length'])])
+      expect(length).toBeGreaterThan(isCompressed ? 2 * MIB : 20 * MIB)
+      return Math.max(unread, await ask('peak')) - before - byteSize - text
+    })).toBeLessThan(ALLOWANCE)
   })
 })
