@@ -2,7 +2,7 @@ import reactHooks from 'eslint-plugin-react-hooks'
 import tseslint from 'typescript-eslint'
 
 // Which way imports point is a lint rule: the core knows no front end's window, the window knows only the contract.
-const outsideRenderer = { group: ['**/server-core/*', '!**/server-core/contract', '!**/server-core/model-config', '!**/server-core/model-code', '**/electron/**', 'electron', 'node:*'], message: 'The window imports from server-core/contract, the pure config language in server-core/model-config and the rules about model.py in server-core/model-code only (docs/adr/0004).' }
+const outsideRenderer = { group: ['**/server-core/*', '!**/server-core/contract', '!**/server-core/model-config', '!**/server-core/model-code', '!**/server-core/tensors', '**/electron/**', 'electron', 'node:*'], message: 'The window imports from server-core/contract, the pure config language in server-core/model-config and the rules about model.py in server-core/model-code and what is known about tensors in server-core/tensors only (docs/adr/0004).' }
 const outsideCore = { group: ['electron', '**/electron/**', 'react', 'react-dom', '**/renderer/**'], message: 'server-core is plain Node: no Electron, no React.' }
 
 export default tseslint.config(

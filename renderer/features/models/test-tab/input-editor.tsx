@@ -6,8 +6,8 @@ import type { SampleInput } from '../../../../server-core/contract/console-api.t
 import { FileIcon } from '../../../components/icons.tsx'
 import { StateMark } from '../../../components/state-pill.tsx'
 import { formatBytes, formatCount } from '../../../lib/format.ts'
-import { draftShape, draftTensor, fitsFile, GENERATORS, TEXT_ELEMENTS, withDim, withFile, withGenerator, type InputDraft } from '../../../lib/input-draft.ts'
-import { elementCount } from '../../../lib/tensor-codec.ts'
+import { draftShape, draftTensor, fitsFile, GENERATORS, TEXT_ELEMENTS, withDim, withFile, withGenerator, type InputDraft } from '../../../../server-core/tensors/input-draft.ts'
+import { elementCount } from '../../../../server-core/tensors/tensor-codec.ts'
 
 interface InputEditorProps {
   readonly draft: InputDraft

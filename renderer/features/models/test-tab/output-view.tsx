@@ -6,9 +6,9 @@ import type { Tensor } from '../../../../server-core/contract/inference.ts'
 import { CopyButton } from '../../../components/copy-button.tsx'
 import { Segmented } from '../../../components/segmented.tsx'
 import { formatBytes, formatCount, formatDecimal, formatShape, UNKNOWN } from '../../../lib/format.ts'
-import { tensorReader } from '../../../lib/tensor-codec.ts'
-import { tensorStatistics, unravelIndex } from '../../../lib/tensor-statistics.ts'
-import { formatTensorValue, tensorAsJson } from '../../../lib/tensor-text.ts'
+import { tensorReader } from '../../../../server-core/tensors/tensor-codec.ts'
+import { tensorStatistics, unravelIndex } from '../../../../server-core/tensors/tensor-statistics.ts'
+import { formatTensorValue, tensorAsJson } from '../../../../server-core/tensors/tensor-text.ts'
 
 const FIRST_VALUES = 100
 /** More than this is neither drawn nor copied as text. */

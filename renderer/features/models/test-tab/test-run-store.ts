@@ -5,7 +5,7 @@ import type { InferenceRequest, InferenceResponse } from '../../../../server-cor
 import { announce } from '../../../components/live-region.tsx'
 import { errorText } from '../../../components/error-notice.tsx'
 import { command } from '../../../console-client.ts'
-import type { InputDraft } from '../../../lib/input-draft.ts'
+import type { InputDraft } from '../../../../server-core/tensors/input-draft.ts'
 
 export interface RunOutcome {
   readonly response: InferenceResponse

@@ -1,5 +1,5 @@
 /** Picture files to pixels, through the browser's decoder; orientation as the file says, colours untouched. */
-import type { Picture } from '../../../../lib/image-tensor.ts'
+import type { Picture } from '../../../../../server-core/tensors/image-tensor.ts'
 
 /** Larger pictures are refused: a text line has no use for them, and the pixels must fit in memory. */
 const MOST_PIXELS = 50_000_000

@@ -8,7 +8,7 @@ import { Card } from '../../../../components/card.tsx'
 import { ErrorNotice } from '../../../../components/error-notice.tsx'
 import { ChevronRightIcon, ImageIcon } from '../../../../components/icons.tsx'
 import { formatDecimal, formatShape } from '../../../../lib/format.ts'
-import { PADDLE_RECOGNITION, type Picture } from '../../../../lib/image-tensor.ts'
+import { PADDLE_RECOGNITION, type Picture } from '../../../../../server-core/tensors/image-tensor.ts'
 import type { PreparedPicture } from './recognition-model.ts'
 import type { ChosenPicture } from './recognition-store.ts'
 

@@ -2,9 +2,9 @@
 import type { ModelDetail } from '../../../../../server-core/contract/console-api.ts'
 import type { ModelMetadata, Tensor, TensorMetadata } from '../../../../../server-core/contract/inference.ts'
 import { command } from '../../../../console-client.ts'
-import { characterClasses, decodeCtc, type DecodedText } from '../../../../lib/ctc-decode.ts'
-import { normaliseToPlanes, PADDLE_RECOGNITION, planesToPicture, recognitionSizes, resizeBilinear, type Picture, type RecognitionSizes } from '../../../../lib/image-tensor.ts'
-import { tensorReader } from '../../../../lib/tensor-codec.ts'
+import { characterClasses, decodeCtc, type DecodedText } from '../../../../../server-core/tensors/ctc-decode.ts'
+import { normaliseToPlanes, PADDLE_RECOGNITION, planesToPicture, recognitionSizes, resizeBilinear, type Picture, type RecognitionSizes } from '../../../../../server-core/tensors/image-tensor.ts'
+import { tensorReader } from '../../../../../server-core/tensors/tensor-codec.ts'
 
 export interface RecognitionInput {
   readonly name: string

@@ -1,7 +1,7 @@
 /** What was read: the text, how sure the model is, and each character with its own confidence. */
 import { useTranslation } from 'react-i18next'
 import { CopyButton } from '../../../../components/copy-button.tsx'
-import type { DecodedText } from '../../../../lib/ctc-decode.ts'
+import type { DecodedText } from '../../../../../server-core/tensors/ctc-decode.ts'
 import { formatDecimal, UNKNOWN } from '../../../../lib/format.ts'
 
 /** Below this a character is marked: it is worth a second look. */

@@ -1,6 +1,6 @@
 /** The picture chosen for each recogniser, and its character list: kept while the window is open. */
 import { create } from 'zustand'
-import type { Picture } from '../../../../lib/image-tensor.ts'
+import type { Picture } from '../../../../../server-core/tensors/image-tensor.ts'
 
 export interface ChosenPicture {
   /** File name, or the path of the sample. */

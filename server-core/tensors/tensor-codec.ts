@@ -2,7 +2,7 @@
  * Tensor bytes to values and back, exactly: 64-bit integers are bigint, FP16 and BF16 are decoded and rounded here (nearest, ties to even),
  * BYTES elements are their raw bytes. Layout: little-endian, row-major; BYTES: 4-byte little-endian length before each element.
  */
-import { DATA_TYPES, type DataType } from '../../server-core/contract/inference.ts'
+import { DATA_TYPES, type DataType } from '../contract/inference.ts'
 
 /** One element. BYTES: the element's own bytes. */
 export type TensorValue = number | bigint | boolean | Uint8Array

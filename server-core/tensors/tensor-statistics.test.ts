@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { decodeElements, encodeElements } from './tensor-codec.ts'
 import { generateTensor } from './tensor-generate.ts'
 import { tensorStatistics, unravelIndex } from './tensor-statistics.ts'
-import { DATA_TYPES, type DataType } from '../../server-core/contract/inference.ts'
+import { DATA_TYPES, type DataType } from '../contract/inference.ts'
 
 const ALL = Object.keys(DATA_TYPES) as DataType[]
 

@@ -3,7 +3,7 @@
  * double), plus NaN, Infinity and -Infinity, which JSON lacks and tensors have.
  */
 import { INTEGER_RANGES, tensorReader, type TensorValue } from './tensor-codec.ts'
-import type { DataType } from '../../server-core/contract/inference.ts'
+import type { DataType } from '../contract/inference.ts'
 
 /** Where the text is wrong; the position is for people, counted from 1. */
 export class TensorTextError extends Error {

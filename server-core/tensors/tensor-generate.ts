@@ -1,5 +1,5 @@
 /** Fills a tensor without typing: zeros, a ramp, or random values that repeat for the same seed. */
-import { DATA_TYPES, type DataType } from '../../server-core/contract/inference.ts'
+import { DATA_TYPES, type DataType } from '../contract/inference.ts'
 import { INTEGER_RANGES, encodeElements, writeElement, type TensorValue } from './tensor-codec.ts'
 
 export type TensorGenerator = 'zeros' | 'random' | 'ramp'

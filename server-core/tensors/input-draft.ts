@@ -1,5 +1,5 @@
 /** What a person is filling in for one model input, and the tensor it comes to. */
-import { DATA_TYPES, type DataType, type Tensor, type TensorMetadata } from '../../server-core/contract/inference.ts'
+import { DATA_TYPES, type DataType, type Tensor, type TensorMetadata } from '../contract/inference.ts'
 import { countElements, decodeElements, elementCount, encodeElements, tensorByteSize } from './tensor-codec.ts'
 import { generateTensor, type TensorGenerator } from './tensor-generate.ts'
 import { formatTensorValue, parseTensorText, TensorTextError } from './tensor-text.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { bfloatToNumber, countElements, decodeElements, elementCount, encodeElements, halfToNumber, numberToBfloat, numberToHalf, tensorByteSize } from './tensor-codec.ts'
-import type { DataType } from '../../server-core/contract/inference.ts'
+import type { DataType } from '../contract/inference.ts'
 import type { TensorValue } from './tensor-codec.ts'
 
 const EXTREMES: [DataType, TensorValue[]][] = [

@@ -1,5 +1,5 @@
 /** What a tensor holds, in a few numbers. */
-import type { DataType } from '../../server-core/contract/inference.ts'
+import type { DataType } from '../contract/inference.ts'
 import { tensorReader } from './tensor-codec.ts'
 
 export interface TensorStatistics {
