@@ -8,6 +8,7 @@ import { environmentWithCann } from './cann-environment.ts'
 import { CODE_COMMAND_USAGE, codeCommand } from './code-command.ts'
 import { CONFIG_COMMAND_USAGE, configCommand } from './config-command.ts'
 import { DOCTOR_USAGE, doctorCommand } from './doctor-command.ts'
+import { INFER_COMMAND_USAGE, inferCommand } from './infer-command.ts'
 import { MODEL_COMMANDS_USAGE, isModelCommand, modelCommand } from './model-commands.ts'
 import { HelpRequested, parseServeArguments, serveUsage } from './parse-arguments.ts'
 import { REPOSITORY_COMMANDS_USAGE, importCommand, sampleRepositoryCommand } from './repository-commands.ts'
@@ -17,7 +18,7 @@ import { userDataDirectory } from './user-data-directory.ts'
 const USAGE = `Usage: npu-console <command>
 
   serve    start the inference server (npu-console serve --help lists its flags)
-${MODEL_COMMANDS_USAGE}${DOCTOR_USAGE}${REPOSITORY_COMMANDS_USAGE}${CONFIG_COMMAND_USAGE}${CODE_COMMAND_USAGE}`
+${MODEL_COMMANDS_USAGE}${INFER_COMMAND_USAGE}${DOCTOR_USAGE}${REPOSITORY_COMMANDS_USAGE}${CONFIG_COMMAND_USAGE}${CODE_COMMAND_USAGE}`
 
 const TERMINAL = {
   print: (text: string) => { process.stdout.write(`${text}\n`) },
@@ -53,6 +54,7 @@ async function main(args: readonly string[]): Promise<number> {
   }
   if (command === 'code') return codeCommand(rest, process.env, TERMINAL)
   if (isModelCommand(command)) return modelCommand(command, rest, TERMINAL)
+  if (command === 'infer') return inferCommand(rest, TERMINAL)
   if (command === 'config') return configCommand(rest, process.env, TERMINAL)
   if (command === 'doctor') return doctorCommand(rest, thisMachine(process.env, onnxRuntimeVersion(), { nativeDirectory: dirname(NATIVE_ADDON_PATH) }), TERMINAL)
   if (command !== 'serve') {

@@ -1,13 +1,13 @@
 /** `npu-console list`, `load` and `unload`: what the window's model list does, against a running server. */
 import { readFile } from 'node:fs/promises'
-import { parseArgs, type ParseArgsOptionsConfig } from 'node:util'
 import type { ModelConfig } from '../contract/model-config.ts'
 import { printModelConfigJson } from '../model-config/json-config.ts'
 import { readModelConfig } from '../model-config/read-config.ts'
 import { ServerError, toServerError } from '../server-error.ts'
 import { textTable } from '../text-table.ts'
 import type { CommandOutput } from './config-command.ts'
-import { DEFAULT_SERVER, ServerConnection } from './server-connection.ts'
+import { runServerCommand, serverArguments } from './server-command.ts'
+import { DEFAULT_SERVER } from './server-connection.ts'
 import { UsageError } from './usage-error.ts'
 
 export const MODEL_COMMANDS_USAGE = `  list [--ready] [--json]
@@ -27,22 +27,8 @@ export function isModelCommand(command: string | undefined): command is string {
 }
 
 /** @returns the exit code */
-export async function modelCommand(command: string, args: readonly string[], output: CommandOutput): Promise<number> {
-  try {
-    if (args.includes('--help') || args.includes('-h')) {
-      output.print(MODEL_COMMANDS_USAGE.trimEnd())
-      return 0
-    }
-    await COMMANDS[command]?.(args, output)
-    return 0
-  } catch (error) {
-    if (error instanceof UsageError) {
-      output.printError(`npu-console ${command}: ${error.message}\n${MODEL_COMMANDS_USAGE.trimEnd()}`)
-      return 2
-    }
-    output.printError(`npu-console ${command}: ${toServerError(error).message.trimEnd()}`)
-    return 1
-  }
+export function modelCommand(command: string, args: readonly string[], output: CommandOutput): Promise<number> {
+  return runServerCommand(command, MODEL_COMMANDS_USAGE, args, output, async () => COMMANDS[command]?.(args, output))
 }
 
 /** One entry of the repository index (protocol 5.4). Members other than the name are left out where there is nothing to say. */
@@ -54,7 +40,7 @@ interface IndexEntry {
 }
 
 async function list(args: readonly string[], { print }: CommandOutput): Promise<void> {
-  const { connection, values, positionals } = parse(args, { ready: { type: 'boolean' }, json: { type: 'boolean' } })
+  const { connection, values, positionals } = serverArguments(args, { ready: { type: 'boolean' }, json: { type: 'boolean' } })
   if (positionals[0] !== undefined) throw new UsageError(`unexpected argument '${positionals[0]}'`)
   const index = await connection.call('POST', '/v2/repository/index', values['ready'] === true ? { ready: true } : {}) as readonly IndexEntry[]
   if (values['json'] === true) print(JSON.stringify(index, null, 2))
@@ -63,7 +49,7 @@ async function list(args: readonly string[], { print }: CommandOutput): Promise<
 }
 
 async function load(args: readonly string[], { print, printError }: CommandOutput): Promise<void> {
-  const { connection, values, positionals } = parse(args, { config: { type: 'string' } })
+  const { connection, values, positionals } = serverArguments(args, { config: { type: 'string' } })
   const config = typeof values['config'] === 'string' ? await configText(values['config']) : null
   if (config !== null && positionals.length > 1) throw new UsageError('--config goes with one MODEL')
   await forEach(positionals, printError, async (name) => {
@@ -73,7 +59,7 @@ async function load(args: readonly string[], { print, printError }: CommandOutpu
 }
 
 async function unload(args: readonly string[], { print, printError }: CommandOutput): Promise<void> {
-  const { connection, values, positionals } = parse(args, { dependents: { type: 'boolean' } })
+  const { connection, values, positionals } = serverArguments(args, { dependents: { type: 'boolean' } })
   // To unload what is not there is no error of the protocol; here it is a slip of the keyboard.
   const known = positionals.length === 0 ? [] : (await connection.call('POST', '/v2/repository/index', {}) as readonly IndexEntry[]).map(({ name }) => name)
   await forEach(positionals, printError, async (name) => {
@@ -125,15 +111,4 @@ function readPbtxt(text: string, path: string): ModelConfig {
     const { message, cause } = toServerError(error)
     throw new ServerError('INVALID_ARG', cause instanceof Error ? `${message}: ${cause.message}` : message, { cause: error })
   }
-}
-
-function parse(args: readonly string[], options: ParseArgsOptionsConfig) {
-  let parsed
-  try {
-    parsed = parseArgs({ args: [...args], options: { server: { type: 'string' }, header: { type: 'string', multiple: true }, ...options }, allowPositionals: true })
-  } catch (cause) {
-    throw new UsageError((cause as Error).message, { cause })
-  }
-  const { server, header } = parsed.values as { readonly server?: string; readonly header?: readonly string[] }
-  return { connection: new ServerConnection(server ?? DEFAULT_SERVER, header), values: parsed.values as Readonly<Record<string, unknown>>, positionals: parsed.positionals }
 }

@@ -2,7 +2,8 @@
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
-import { text as readAll } from 'node:stream/consumers'
+import { buffer as readAll } from 'node:stream/consumers'
+import { DATA_TYPES, type DataType, type InferenceRequest, type InferenceResponse, type ParameterValue, type Tensor } from '../contract/inference.ts'
 import { ServerError } from '../server-error.ts'
 
 /** Where servers listen unless told otherwise. */
@@ -34,8 +35,35 @@ export class ServerConnection {
    * @throws ServerError with the server's own text, or that says why there is none
    */
   async call(method: 'GET' | 'POST', path: string, body?: object): Promise<unknown> {
-    const { status, text } = await this.#send(method, path, body)
-    const document = documentIn(text)
+    const { status, content } = await this.#send(method, path, body === undefined ? undefined : Buffer.from(JSON.stringify(body)), 'application/json')
+    return this.#document(path, status, content)
+  }
+
+  /**
+   * One inference over HTTP with the binary tensor extension both ways, so that no value passes through text.
+   * @throws ServerError as `call`, and where the answer is none
+   */
+  async infer(request: InferenceRequest): Promise<InferenceResponse> {
+    const { modelName, modelVersion, id, inputs, requestedOutputs, parameters, sequenceId, sequenceStart, sequenceEnd } = request
+    const header = Buffer.from(jsonWithIntegers({
+      ...(id === '' ? {} : { id }),
+      parameters: {
+        ...parameters, binary_data_output: true,
+        ...(sequenceId === undefined ? {} : { sequence_id: sequenceId, sequence_start: sequenceStart === true, sequence_end: sequenceEnd === true }),
+      },
+      inputs: inputs.map(({ name, datatype, shape, data }) => ({ name, datatype, shape, parameters: { binary_data_size: data.byteLength } })),
+      ...(requestedOutputs.length === 0 ? {} : { outputs: requestedOutputs.map((name) => ({ name, parameters: { binary_data: true } })) }),
+    }))
+    const path = `/v2/models/${encodeURIComponent(modelName)}${modelVersion === '' ? '' : `/versions/${encodeURIComponent(modelVersion)}`}/infer`
+    const body = Buffer.concat([header, ...inputs.map(({ data }) => data)])
+    const { status, content, headerLength } = await this.#send('POST', path, body, 'application/octet-stream', { 'inference-header-content-length': String(header.length) })
+    const document = this.#document(path, status, content.subarray(0, headerLength ?? content.length))
+    return inferenceResponse(document, headerLength === null ? Buffer.alloc(0) : content.subarray(headerLength), `${this.#base}${path}`)
+  }
+
+  /** @throws ServerError with the server's own text, or that says why there is none */
+  #document(path: string, status: number, content: Buffer): unknown {
+    const document = documentIn(content.toString())
     if (status >= 200 && status < 300) {
       if (document === undefined) throw new ServerError('INTERNAL', `${this.#base}${path} answered with something else than JSON: is a Triton-compatible server there?`)
       return document
@@ -46,20 +74,50 @@ export class ServerConnection {
   }
 
   /** Without a limit in time: loads take minutes, and fetch gives up after five. */
-  async #send(method: string, path: string, body: object | undefined): Promise<{ readonly status: number; readonly text: string }> {
-    const content = body === undefined ? undefined : Buffer.from(JSON.stringify(body))
+  async #send(method: string, path: string, content: Buffer | undefined, contentType: string, more: Readonly<Record<string, string>> = {}): Promise<Answer> {
     try {
       const send = this.#base.startsWith('https:') ? httpsRequest : httpRequest
       const request = send(`${this.#base}${path}`, {
-        method, headers: { ...this.#headers, ...(content === undefined ? {} : { 'content-type': 'application/json', 'content-length': content.length }) },
+        method, headers: { ...this.#headers, ...(content === undefined ? {} : { 'content-type': contentType, 'content-length': content.length, ...more }) },
       })
       request.end(content)
       const [response] = await once(request, 'response') as [IncomingMessage]
-      return { status: response.statusCode ?? 0, text: await readAll(response) }
+      const headerLength = response.headers['inference-header-content-length']
+      return { status: response.statusCode ?? 0, content: await readAll(response), headerLength: typeof headerLength === 'string' ? Number(headerLength) : null }
     } catch (cause) {
       throw new ServerError('UNAVAILABLE', `no answer from ${this.#base} (${reasonOf(cause)}): start a server with npu-console serve, or name it with --server=http://HOST:PORT`, { cause })
     }
   }
+}
+
+interface Answer {
+  readonly status: number
+  readonly content: Buffer
+  /** Bytes of the JSON before binary tensors; null: all is JSON. */
+  readonly headerLength: number | null
+}
+
+/** JSON in which a bigint is a whole number of all its digits; JSON.stringify knows none. */
+function jsonWithIntegers(document: object): string {
+  return JSON.stringify(document, (_key, value: unknown) => (typeof value === 'bigint' ? `\u0000${value}` : value)).replaceAll(/"\\u0000(-?\d+)"/g, '$1')
+}
+
+/** The answer to an inference whose outputs were asked for as bytes. @throws ServerError INTERNAL where it is something else */
+function inferenceResponse(document: unknown, binary: Buffer, from: string): InferenceResponse {
+  const { model_name = '', model_version = '', id = '', parameters = {}, outputs } = (document ?? {}) as {
+    readonly model_name?: string; readonly model_version?: string; readonly id?: string; readonly parameters?: Readonly<Record<string, ParameterValue>>
+    readonly outputs?: readonly { readonly name: string; readonly datatype: DataType; readonly shape: readonly number[]; readonly parameters?: { readonly binary_data_size?: number } }[]
+  }
+  if (!Array.isArray(outputs)) throw new ServerError('INTERNAL', `${from} answered without outputs: is a Triton-compatible server there?`)
+  let offset = 0
+  const tensors = outputs.map(({ name, datatype, shape, parameters: own }): Tensor => {
+    const size = own?.binary_data_size
+    if (size === undefined || !(datatype in DATA_TYPES)) throw new ServerError('UNSUPPORTED', `output '${name}' (${datatype}) came without binary data, which was asked for: the server lacks the extension binary_tensor_data`)
+    if (offset + size > binary.length) throw new ServerError('INTERNAL', `output '${name}' has ${size} bytes, ${binary.length - offset} came`)
+    offset += size
+    return { name, datatype, shape, data: binary.subarray(offset - size, offset) }
+  })
+  return { modelName: model_name, modelVersion: model_version, id, parameters, outputs: tensors }
 }
 
 /** @returns undefined where the text is no JSON, null where there is none */
