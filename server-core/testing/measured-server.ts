@@ -29,12 +29,13 @@ function answer({ modelName, inputs }: InferenceRequest): InferenceResponse {
   return { modelName, modelVersion: '1', id: '', parameters: {}, outputs: [{ name: 'SUMS', datatype: 'FP64', shape: [2], data: new Uint8Array(sums.buffer) }] }
 }
 
-/** Model `big`: as many bytes of output as its only input says. FP32 values have long texts; strings are of all lengths. */
+/** Model `big`: as many bytes of output as its only input says. FP32 values have long texts; strings are short ones, or a single one. */
 function enlarge({ modelName, inputs: [input] }: InferenceRequest): InferenceResponse {
   const [byteSize = 0] = new Float64Array(Uint8Array.from(input?.data ?? []).buffer)
-  const isText = input?.name === 'BYTES_OF'
-  const data = isText ? strings(byteSize) : floats(byteSize)
-  return { modelName, modelVersion: '1', id: '', parameters: {}, outputs: [{ name: 'BIG', datatype: isText ? 'BYTES' : 'FP32', shape: [isText ? byteSize / STRING_BYTES : byteSize / 4], data }] }
+  const isText = input?.name !== 'FP32_OF'
+  const stringBytes = input?.name === 'STRING_OF' ? byteSize : STRING_BYTES
+  const data = isText ? strings(byteSize, stringBytes) : floats(byteSize)
+  return { modelName, modelVersion: '1', id: '', parameters: {}, outputs: [{ name: 'BIG', datatype: isText ? 'BYTES' : 'FP32', shape: [isText ? byteSize / stringBytes : byteSize / 4], data }] }
 }
 
 function floats(byteSize: number): Uint8Array {
@@ -45,16 +46,17 @@ function floats(byteSize: number): Uint8Array {
 
 const STRING_BYTES = 1024
 
-function strings(byteSize: number): Uint8Array {
+/** @param stringBytes of a string with its length */
+function strings(byteSize: number, stringBytes: number): Uint8Array {
   const data = Buffer.alloc(byteSize, 'a string ')
-  for (let at = 0; at < byteSize; at += STRING_BYTES) data.writeUInt32LE(STRING_BYTES - 4, at)
+  for (let at = 0; at < byteSize; at += stringBytes) data.writeUInt32LE(stringBytes - 4, at)
   return data
 }
 
 const inputs = (['FP32', 'INT64', 'UINT8', 'BOOL', 'BYTES'] as const).map((datatype) => ({ name: datatype, datatype, dims: [-1] }))
 const server = new InMemoryInferenceServer([
   inMemoryModel('m', inputs, { respond: answer }),
-  inMemoryModel('big', [{ name: 'BYTES_OF', datatype: 'FP64', dims: [1] }, { name: 'FP32_OF', datatype: 'FP64', dims: [1] }], { respond: enlarge }),
+  inMemoryModel('big', ['BYTES_OF', 'FP32_OF', 'STRING_OF'].map((name) => ({ name, datatype: 'FP64', dims: [1] })), { respond: enlarge }),
 ])
 const { port } = await startHttpFrontend({ server, address: '127.0.0.1', port: 0, allowRepositoryControl: false, simulation: noSimulation(), log: new LogHub().logger('http'), maxInputSize: 2 ** 26 })
 

@@ -1,7 +1,7 @@
 /** generate and generate_stream where the model does what no built-in one does: fails late, answers nothing, or more than is read. */
 import { connect, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { InferenceRequest, InferenceResponse } from '../../contract/inference.ts'
+import type { InferenceRequest, InferenceResponse, Tensor } from '../../contract/inference.ts'
 import type { InferenceCall, InferenceStreamHandlers } from '../../inference-server.ts'
 import { LogHub } from '../../logger.ts'
 import { ServerError } from '../../server-error.ts'
@@ -11,6 +11,7 @@ import { noSimulation } from '../../testing/test-devices.ts'
 import type { Frontend } from '../frontend.ts'
 import { headerForwardPattern } from '../header-forwarding.ts'
 import { startHttpFrontend } from './http-frontend.ts'
+import { jsonDouble } from './json-writer.ts'
 
 type Script = (request: InferenceRequest, handlers: InferenceStreamHandlers) => void
 
@@ -31,16 +32,31 @@ const response = (text: string): InferenceResponse => {
   length.writeUInt32LE(bytes.length)
   return { modelName: 'm', modelVersion: '1', id: '', parameters: {}, outputs: [{ name: 'OUT', datatype: 'BYTES', shape: [1], data: Buffer.concat([length, bytes]) }] }
 }
+/** Two tensors, and a string, of which each is printed in parts. */
+const LONG_STRING = `"\\\n\u0001中文é${'x"'.repeat(80_000)}`
+const NUMBERS = Float32Array.from({ length: 30_000 }, (_, index) => 1 + index / 7)
+const large = (name: string): InferenceResponse => ({
+  ...response(''),
+  outputs: [
+    { name, datatype: 'FP32', shape: [NUMBERS.length], data: new Uint8Array(NUMBERS.slice().buffer), isExclusive: true },
+    { name: 'A', datatype: 'BYTES', shape: [1], data: (response(LONG_STRING).outputs[0] as Tensor).data }, { name: 'z', datatype: 'INT8', shape: [40_000], data: new Uint8Array(40_000).fill(255) },
+  ],
+})
+const smallText = (text: string) => `{"OUT":"${text}","model_name":"m","model_version":"1"}`
+const largeText = (name: string) => `{"A":${LONG_STRING_TEXT},"${name}":[${Array.from(NUMBERS, jsonDouble).join(',')}],"model_name":"m","model_version":"1","z":[${Array(40_000).fill('-1').join(',')}]}`
+const LONG_STRING_TEXT = `"\\"\\\\\\n\\u0001中文é${'x\\"'.repeat(80_000)}"`
 const half: InferenceResponse = { ...response(''), outputs: [{ name: 'OUT', datatype: 'FP16', shape: [1], data: new Uint8Array(2) }] }
 
 let server: ScriptedServer
 let frontend: Frontend
+let log: LogHub
 let client: HttpClient
 
 beforeEach(async () => {
   server = new ScriptedServer([inMemoryModel('m', [{ name: 'IN', datatype: 'FP32', dims: [-1] }])])
+  log = new LogHub()
   frontend = await startHttpFrontend({
-    server, address: '127.0.0.1', port: 0, allowRepositoryControl: true, simulation: noSimulation(), log: new LogHub().logger('http'), headerForwardPattern: headerForwardPattern('x-', '--http-header-forward-pattern'),
+    server, address: '127.0.0.1', port: 0, allowRepositoryControl: true, simulation: noSimulation(), log: log.logger('http'), headerForwardPattern: headerForwardPattern('x-', '--http-header-forward-pattern'),
   })
   client = new HttpClient(frontend.port)
 })
@@ -67,6 +83,8 @@ describe('generate', () => {
     ['an error and an answer', (_request, { onResponse, onError, onDone }) => { onError(new ServerError('NOT_FOUND', 'x')); void onResponse(response('a')); onDone(null) }, 400, '{"error":"generate expects model to produce exactly 1 response, use generate stream for model that generates various number of responses"}'],
     ['an error', (_request, { onDone }) => { onDone(new ServerError('UNAVAILABLE', 'busy')) }, 400, '{"error":"busy"}'],
     ['FP16', (_request, { onResponse, onDone }) => { void onResponse(half); onDone(null) }, 400, '{"error":"sending FP16 data via JSON is not supported. Please use the binary data format for output"}'],
+    ['large tensors', (_request, { onResponse, onDone }) => { void onResponse(large('L')); onDone(null) }, 200, largeText('L')],
+    ['two answers, large ones', (_request, { onResponse, onDone }) => { void onResponse(large('L')); void onResponse(large('L')); onDone(null) }, 200, '{"error":"generate expects model to produce exactly 1 response, use generate stream for model that generates various number of responses"}'],
     ['a refusal at the door', () => { throw new ServerError('UNAVAILABLE', 'full') }, 503, '{"error":"full"}'],
   ])('%s', async (_name, script, status, body) => {
     server.script = script
@@ -79,6 +97,11 @@ describe('generate_stream', () => {
   it.each<[string, Script, number, string]>([
     ['no answer', (_request, { onDone }) => { onDone(null) }, 200, ''],
     ['an error after an answer', (_request, { onResponse, onDone }) => { void onResponse(response('a')); onDone(new ServerError('INTERNAL', 'late')) }, 200, 'data: {"OUT":"a","model_name":"m","model_version":"1"}\n\ndata: {"error":"late"}\n\n'],
+    ['large answers and small ones, none waited for, and an error', (_request, { onResponse, onDone }) => {
+      for (const each of [response('a'), large('B'), response('c'), large('D'), large('E')]) void onResponse(each)
+      onDone(new ServerError('INTERNAL', 'late'))
+    }, 200, [smallText('a'), largeText('B'), smallText('c'), largeText('D'), largeText('E'), '{"error":"late"}'].map((text) => `data: ${text}\n\n`).join('')],
+    ['an error before a large answer', (_request, { onResponse, onError, onDone }) => { onError(new ServerError('INTERNAL', 'early')); void onResponse(large('B')); onDone(null) }, 400, `data: {"error":"early"}\n\ndata: ${largeText('B')}\n\n`],
     ['an error first', (_request, { onResponse, onError, onDone }) => { onError(new ServerError('INTERNAL', 'early')); void onResponse(response('a')); onDone(null) }, 400, 'data: {"error":"early"}\n\ndata: {"OUT":"a","model_name":"m","model_version":"1"}\n\n'],
   ])('%s', async (_name, script, status, body) => {
     server.script = script
@@ -127,6 +150,29 @@ describe('generate_stream', () => {
     await expect.poll(() => server.cancelled, { timeout: 10_000 }).toBe(1)
     expect(sent).toBeLessThan(200)
     socket.destroy()
+  })
+
+  it('sends an answer of more than may wait, as long as nothing waits behind it', async () => {
+    const length = 65 << 20
+    server.script = (_request, { onResponse, onDone }) => { void onResponse(response('x'.repeat(length))); onDone(null) }
+    const { status, body } = await generate('generate_stream')
+    expect([status, body.length]).toEqual([200, `data: ${smallText('')}\n\n`.length + length])
+  })
+})
+
+describe('an answer that cannot be printed to its end', () => {
+  it.each(['generate', 'generate_stream'] as const)('breaks off, and the log says why: %s', async (action) => {
+    server.script = (_request, { onResponse, onDone }) => {
+      const made = large('L')
+      void onResponse(made)
+      // As if somebody had given back what was not theirs.
+      for (const { data } of made.outputs) (data.buffer as ArrayBuffer).transfer(0)
+      onDone(null)
+    }
+    await expect(generate(action)).rejects.toThrow()
+    expect(log.recent(10).filter(({ level }) => level === 'error').map(({ message }) => message)).toEqual(['unexpected error while answering a request'])
+    server.script = (_request, { onResponse, onDone }) => { void onResponse(response('a')); onDone(null) }
+    expect((await generate('generate')).text).toBe(smallText('a'))
   })
 })
 

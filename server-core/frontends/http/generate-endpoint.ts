@@ -2,28 +2,34 @@
  * `POST /v2/models/<m>[/versions/<v>]/(generate|generate_stream)` (protocol section 7): one JSON object in, one or a stream of server-sent
  * events out. Decoupled models are welcome on both.
  */
+import type { ServerResponse } from 'node:http'
 import { steadyNanoseconds } from '../../clock.ts'
-import type { InferenceResponse } from '../../contract/inference.ts'
+import type { InferenceResponse, Tensor } from '../../contract/inference.ts'
+import { releaseOutputs } from '../../release-memory.ts'
 import { ServerError, toServerError } from '../../server-error.ts'
 import { forwardHeaders } from '../header-forwarding.ts'
 import { generateResponse } from './generate-response.ts'
 import { readGenerateBody } from './generate-request.ts'
-import { errorBody, type HttpExchange, untilDrained } from './http-exchange.ts'
+import { errorBody, type HttpExchange, untilDrained, writePrinting } from './http-exchange.ts'
 import { announcedLength } from './infer-body.ts'
 import { type InferEnvironment, jsonTooLarge } from './infer-endpoint.ts'
+import type { JsonPiece } from './json-writer.ts'
 import { readDocument, STREAMED_LENGTH, StreamedJson } from './streamed-json.ts'
 import { traceExchange } from './trace-endpoint.ts'
 
 const NOT_ONE = 'generate expects model to produce exactly 1 response, use generate stream for model that generates various number of responses'
 /** An execution error as first response has this status, whatever its kind. */
 const EXECUTION_ERROR_STATUS = 400
-/** A reader that leaves this much unread, of a model that cannot wait, is cut off. Bytes. */
+/** A reader that leaves this much waiting behind what is being written, of a model that cannot wait, is cut off. Bytes. */
 const MAX_UNREAD = 64 * 1024 * 1024
 
 /** What the responses of a request become on the wire. */
 interface GenerateAnswer {
+  /** What stands before a response, and behind it. */
+  readonly before: string
+  readonly after: string
   /** The return value asks the model to wait: the client reads slower than it answers. */
-  response(body: Buffer): void | Promise<void>
+  response(text: GenerateText): void | Promise<void>
   error(message: string): void
   end(): void
 }
@@ -51,14 +57,19 @@ export async function handleGenerate(exchange: HttpExchange, modelVersion: strin
   if (environment.headerForwardPattern !== null) forwardHeaders(environment.headerForwardPattern, exchange.rawHeaders(), request.parameters)
   const { response } = exchange
   if (response.destroyed) return
-  const answer = isStream ? new EventStream(exchange) : new SingleAnswer(exchange)
+  const over = Promise.withResolvers<void>()
+  const failed = (error: unknown) => {
+    response.destroy()
+    over.reject(error)
+  }
+  const answer = isStream ? new EventStream(response, failed) : new SingleAnswer(response, failed)
   let isFirst = true
   const take = (result: InferenceResponse): void | Promise<void> => {
     if (isFirst) trace?.timestamp('HTTP_SEND_START', steadyNanoseconds())
     isFirst = false
-    let text: Buffer
+    let text: GenerateText
     try {
-      text = generateResponse(result)
+      text = new GenerateText(result, answer.before, answer.after)
     } catch (error) {
       answer.error(toServerError(error).message)
       return undefined
@@ -74,75 +85,158 @@ export async function handleGenerate(exchange: HttpExchange, modelVersion: strin
       answer.end()
     },
   })
-  response.once('close', () => { if (!response.writableFinished) call.cancel() })
+  response.once('close', () => {
+    if (!response.writableFinished) call.cancel()
+    over.resolve()
+  })
+  return over.promise
+}
+
+/** A response as text: its pieces, of which those of large tensors are printed when they are written. */
+class GenerateText {
+  /** Null: not all of it is printed. */
+  readonly printed: Buffer | null
+  /** What it keeps until it is written: the text that is printed, and tensors. Bytes. */
+  readonly keptBytes: number
+  readonly #pieces: readonly JsonPiece[]
+  readonly #outputs: readonly Tensor[]
+
+  /** @throws ServerError with the protocol's texts when a tensor has no JSON form. */
+  constructor(response: InferenceResponse, before: string, after: string) {
+    this.#pieces = generateResponse(response, before, after)
+    this.#outputs = response.outputs
+    let bytes = 0
+    const buffers: Buffer[] = []
+    for (const piece of this.#pieces) {
+      if (typeof piece === 'function') continue
+      bytes += piece.length
+      buffers.push(piece)
+    }
+    const [only] = buffers
+    this.printed = buffers.length < this.#pieces.length ? null : buffers.length === 1 && only !== undefined ? only : Buffer.concat(buffers)
+    this.keptBytes = this.printed === null ? this.#outputs.reduce((sum, { data }) => sum + data.byteLength, bytes) : bytes
+  }
+
+  /** Prints it as the client reads it, and gives back the memory of its outputs. */
+  async write(response: ServerResponse): Promise<void> {
+    await writePrinting(response, this.#pieces)
+    releaseOutputs(this.#outputs)
+  }
 }
 
 /** `generate`: the only response; of several, or none, an error with the status of the first. */
 class SingleAnswer implements GenerateAnswer {
-  readonly #exchange: HttpExchange
-  #first: { readonly status: number; readonly body: Buffer | string } | undefined
+  readonly before = ''
+  readonly after = ''
+  readonly #response: ServerResponse
+  readonly #failed: (error: unknown) => void
+  #status = 200
+  #only: GenerateText | string | undefined
   #count = 0
 
-  constructor(exchange: HttpExchange) { this.#exchange = exchange }
+  constructor(response: ServerResponse, failed: (error: unknown) => void) {
+    this.#response = response
+    this.#failed = failed
+  }
 
-  response(body: Buffer): void { this.#add(200, body) }
+  response(text: GenerateText): void { this.#add(200, text) }
 
   error(message: string): void { this.#add(EXECUTION_ERROR_STATUS, errorBody(message)) }
 
   end(): void {
-    const { response } = this.#exchange
+    const response = this.#response
     if (response.destroyed) return
-    response.writeHead(this.#first?.status ?? 200, ['Content-Type', 'application/json'])
-    response.end(this.#count === 1 ? this.#first?.body : errorBody(NOT_ONE))
+    response.writeHead(this.#status, ['Content-Type', 'application/json'])
+    const body = this.#only ?? errorBody(NOT_ONE)
+    if (typeof body === 'string') response.end(body)
+    else if (body.printed !== null) response.end(body.printed)
+    else body.write(response).then(() => { if (!response.destroyed) response.end() }, this.#failed)
   }
 
-  #add(status: number, body: Buffer | string): void {
+  #add(status: number, body: GenerateText | string): void {
     this.#count++
-    if (this.#count === 1) this.#first = { status, body }
-    else if (this.#first !== undefined) this.#first = { status: this.#first.status, body: '' }
+    if (this.#count === 1) this.#status = status
+    this.#only = this.#count === 1 ? body : undefined
   }
 }
 
-/** `generate_stream`: an event each, written as it comes; a model that can wait does so for a slow reader. */
+/**
+ * `generate_stream`: an event each, written as it comes, the next when the client has read what was before it; a model that can wait does so for a slow
+ * reader.
+ */
 class EventStream implements GenerateAnswer {
-  readonly #exchange: HttpExchange
-  #reading: Promise<void> | undefined
+  readonly before = 'data: '
+  readonly after = '\n\n'
+  readonly #response: ServerResponse
+  readonly #failed: (error: unknown) => void
+  /** What is under way, until the client has read it. */
+  #writing: Promise<void> | undefined
+  /** Of events behind that. */
+  #waitingBytes = 0
 
-  constructor(exchange: HttpExchange) { this.#exchange = exchange }
+  constructor(response: ServerResponse, failed: (error: unknown) => void) {
+    this.#response = response
+    this.#failed = failed
+  }
 
-  response(body: Buffer): void | Promise<void> { return this.#write(200, body) }
+  response(text: GenerateText): void | Promise<void> {
+    const response = this.#response
+    if (response.destroyed) return undefined
+    this.#begin(200)
+    if (text.printed !== null) return this.#write(text.printed)
+    return this.#then(text.keptBytes, () => text.write(response))
+  }
 
-  error(message: string): void { void this.#write(EXECUTION_ERROR_STATUS, Buffer.from(errorBody(message))) }
+  error(message: string): void {
+    if (this.#response.destroyed) return
+    this.#begin(EXECUTION_ERROR_STATUS)
+    void this.#write(Buffer.from(`${this.before}${errorBody(message)}${this.after}`))
+  }
 
   end(): void {
-    const { response } = this.#exchange
+    const response = this.#response
     if (response.destroyed) return
     this.#begin(200)
-    response.end()
+    const end = () => { if (!response.destroyed) response.end() }
+    if (this.#writing === undefined) end()
+    else void this.#writing.then(end)
   }
 
   #begin(status: number): void {
-    const { response } = this.#exchange
+    const response = this.#response
     if (response.headersSent) return
     response.writeHead(status, ['Content-Type', 'text/event-stream; charset=utf-8'])
     response.flushHeaders()
   }
 
-  #write(status: number, json: Buffer): void | Promise<void> {
-    const { response } = this.#exchange
-    if (response.destroyed) return undefined
-    this.#begin(status)
-    if (response.write(Buffer.concat([Buffer.from('data: '), json, Buffer.from('\n\n')]))) return undefined
-    if (response.writableLength > MAX_UNREAD) {
+  #write(event: Buffer): void | Promise<void> {
+    const response = this.#response
+    if (this.#writing !== undefined) return this.#then(event.length, () => writePrinting(response, [event]))
+    if (response.write(event)) return undefined
+    const drained = untilDrained(response)
+    return this.#then(0, () => drained)
+  }
+
+  /** Goes on with this when the client has read what is under way. */
+  #then(keptBytes: number, write: () => Promise<void>): Promise<void> | undefined {
+    const response = this.#response
+    const isWaiting = this.#writing !== undefined
+    if (isWaiting) this.#waitingBytes += keptBytes
+    if (this.#waitingBytes > MAX_UNREAD) {
       response.destroy()
       return undefined
     }
-    return this.#reading ??= this.#untilRead()
-  }
-
-  /** The client has read what was written, or is gone. */
-  async #untilRead(): Promise<void> {
-    await untilDrained(this.#exchange.response)
-    this.#reading = undefined
+    const written = (this.#writing ?? Promise.resolve()).then(async () => {
+      if (isWaiting) this.#waitingBytes -= keptBytes
+      if (response.destroyed) return
+      try {
+        await write()
+      } catch (error) {
+        this.#failed(error)
+      }
+      if (this.#writing === written) this.#writing = undefined
+    })
+    this.#writing = written
+    return written
   }
 }

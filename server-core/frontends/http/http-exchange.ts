@@ -91,18 +91,23 @@ export class HttpExchange {
     if (response.destroyed) return
     headers.push('Content-Length', String(byteLength))
     response.writeHead(200, headers)
-    for await (const [text, piece] of printInTurns(pieces)) {
-      if (response.destroyed) return
-      const isTaken = typeof piece === 'function' ? response.write(text, () => { releaseMemory(text) }) : response.write(text)
-      if (!isTaken) await untilDrained(response)
-    }
-    response.end()
+    await writePrinting(response, pieces)
+    if (!response.destroyed) response.end()
   }
 
   #reply(status: number, contentType: ContentType, text: string): void {
     if (this.response.headersSent || this.response.destroyed) return
     this.response.writeHead(status, ['Content-Type', contentType, 'Content-Length', String(Buffer.byteLength(text))])
     this.response.end(text)
+  }
+}
+
+/** Writes pieces that are printed for it, the next when the system has taken what was before it. Stops where the client is gone. */
+export async function writePrinting(response: ServerResponse, pieces: readonly AnswerPiece[]): Promise<void> {
+  for await (const [text, piece] of printInTurns(pieces)) {
+    if (response.destroyed) return
+    const isTaken = typeof piece === 'function' ? response.write(text, () => { releaseMemory(text) }) : response.write(text)
+    if (!isTaken) await untilDrained(response)
   }
 }
 

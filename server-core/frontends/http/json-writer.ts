@@ -8,6 +8,8 @@ import { ServerError } from '../../server-error.ts'
 const PIECE_LENGTH = 65_536
 
 const NEEDS_ESCAPE = Uint8Array.from({ length: 256 }, (_, byte) => (byte < 0x20 || byte === 0x22 || byte === 0x5c ? 1 : 0))
+/** Bytes that a byte of a string is printed as. */
+const PRINTED_LENGTH = NEEDS_ESCAPE.map((needs, byte) => (needs === 0 ? 1 : escapeOf(byte).length))
 
 /** A piece of JSON: its bytes, or what prints them, the same each time. */
 export type JsonPiece = Buffer | (() => Buffer)
@@ -34,7 +36,7 @@ export class JsonWriter {
     const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     if (isAscii) { this.add(`"${view.toString('latin1')}"`); return }
     this.#flush()
-    this.#pieces.push(escapeBytes(view))
+    this.#pieces.push(escapeBytes(view, '"'))
   }
 
   /** Text that is there as bytes. */
@@ -75,16 +77,18 @@ export class JsonWriter {
   }
 }
 
-function escapeBytes(bytes: Uint8Array): Buffer {
-  const target = Buffer.allocUnsafe(bytes.length * 6 + 2)
-  let to = 0
-  target[to++] = 0x22
+/** A string, or without quotes a part of one; what is large is in memory of its own, to be given back. */
+function escapeBytes(bytes: Uint8Array, quote: '"' | ''): Buffer {
+  let length = 2 * quote.length
+  for (const byte of bytes) length += PRINTED_LENGTH[byte] as number
+  const target = Buffer.allocUnsafe(length)
+  let to = target.write(quote, 0, 'latin1')
   for (const byte of bytes) {
     if (NEEDS_ESCAPE[byte] === 0) { target[to++] = byte; continue }
     to += target.write(escapeOf(byte), to, 'latin1')
   }
-  target[to++] = 0x22
-  return Buffer.from(target.subarray(0, to))
+  target.write(quote, to, 'latin1')
+  return target
 }
 
 function escapeOf(code: number): string {
@@ -231,8 +235,12 @@ function numberReader(datatype: DataType, data: Uint8Array): ((index: number) =>
 
 /** Adds the only element of a tensor, without the brackets of an array. @throws ServerError as `addTensorData` */
 export function addTensorElement(writer: JsonWriter, name: string, datatype: DataType, data: Uint8Array): void {
-  if (datatype === 'BYTES') forEachString(name, data, 1, (bytes) => { writer.addBytesAsString(bytes) })
-  else writer.add(elementReader(datatype, data)(0))
+  if (datatype === 'BYTES') {
+    forEachString(name, data, 1, (bytes) => {
+      if (bytes.length > BYTES_LATER) addStringLater(writer, bytes)
+      else writer.addBytesAsString(bytes)
+    })
+  } else writer.add(elementReader(datatype, data)(0))
 }
 
 function elementReader(datatype: Exclude<DataType, 'BYTES'>, data: Uint8Array): (index: number) => string {
@@ -268,6 +276,16 @@ function addByteStrings(writer: JsonWriter, name: string, data: Uint8Array, elem
 /** Bytes of strings that are printed together; what is longer is printed in parts, each when it is written. */
 const BYTES_LATER = 65_536
 
+/** A long string, printed in parts. */
+function addStringLater(writer: JsonWriter, bytes: Uint8Array): void {
+  writer.add('"')
+  for (let from = 0; from < bytes.length; from += BYTES_LATER) {
+    const part = bytes.subarray(from, from + BYTES_LATER)
+    writer.addLater(() => escapeBytes(part, ''))
+  }
+  writer.add('"')
+}
+
 function addStringsLater(writer: JsonWriter, name: string, data: Uint8Array, elementCount: number): void {
   // Strings that go together lie one after the other in the tensor.
   let start = 0
@@ -297,13 +315,9 @@ function addStringsLater(writer: JsonWriter, name: string, data: Uint8Array, ele
     const end = at + 4 + bytes.length
     if (end - start > BYTES_LATER) flush(at)
     if (bytes.length > BYTES_LATER) {
-      writer.add(isFirst ? '"' : ',"')
+      if (!isFirst) writer.add(',')
       isFirst = false
-      for (let from = 0; from < bytes.length; from += BYTES_LATER) {
-        const part = bytes.subarray(from, from + BYTES_LATER)
-        writer.addLater(() => escapeBytes(part).subarray(1, -1))
-      }
-      writer.add('"')
+      addStringLater(writer, bytes)
       start = end
     } else count++
     at = end
