@@ -16,10 +16,17 @@ export interface OtherService {
 /** The Python of the benches. */
 export function benchPython(): string { return process.env['PYTHON'] ?? 'python3' }
 
-/** @returns why there is none, where a package is missing */
-export async function startFastApi(): Promise<OtherService | string> {
+/** As large as the allocator takes for what it gives back to the system at once (mallopt(3), M_MMAP_THRESHOLD), and for what it keeps at its end. */
+const KEEPING_MEMORY = { MALLOC_MMAP_THRESHOLD_: String(32 << 20), MALLOC_TRIM_THRESHOLD_: String(128 << 20) }
+
+/**
+ * @param options.keepsMemory tuned as few do: blocks of some hundred KB are kept for the next request. As glibc's allocator comes, whether it does so depends on
+ *   the sizes that the process happened to free before, so that the same service needs a third of the time after one larger JSON body.
+ * @returns why there is none, where a package is missing
+ */
+export async function startFastApi({ keepsMemory = false }: { readonly keepsMemory?: boolean } = {}): Promise<OtherService | string> {
   const python = benchPython()
-  const service = await startService(python, FASTAPI)
+  const service = await startService(python, FASTAPI, keepsMemory ? KEEPING_MEMORY : {})
   if (typeof service !== 'string') return service
   return `${python} cannot run it (${service}); on Debian: apt-get install python3-fastapi python3-uvicorn python3-uvloop python3-httptools python3-numpy, or PYTHON=<one that has them>`
 }
@@ -31,8 +38,8 @@ export async function startGrpcJs(): Promise<OtherService> {
 }
 
 /** @returns what it said instead of its port */
-async function startService(command: string, file: string): Promise<OtherService | string> {
-  const child = spawn(command, [file], { stdio: ['ignore', 'pipe', 'pipe'] })
+async function startService(command: string, file: string, environment: Readonly<Record<string, string>> = {}): Promise<OtherService | string> {
+  const child = spawn(command, [file], { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...environment } })
   let problem = ''
   child.stderr.on('data', (chunk: Buffer) => { problem += chunk.toString('utf8') })
   const exited = new Promise<string>((resolve) => {

@@ -4,27 +4,14 @@
  * server, which a busy machine changes least. By itself: `npm run bench -- --only=protocols`, or `node server-core/bench/protocols.ts --rounds=3
  * --seconds=2 [--concurrency=8] [--without=fastapi] [--cpu-prof=<directory>]`.
  */
-import { pathToFileURL } from 'node:url'
-import { parseArgs } from 'node:util'
 import { loadProtoServices } from '../frontends/grpc/proto-services.ts'
 import { startServerProcess } from '../testing/server-process.ts'
 import { TemporaryRepository } from '../testing/temporary-repository.ts'
 import { binaryRequest, grpcLoad, jsonBody, load, type Job } from './load-process.ts'
-import type { LoadResult } from './load-meter.ts'
 import { machineFacts } from './machine-facts.ts'
 import { startFastApi, startGrpcJs, type OtherService } from './other-services.ts'
 import { processorSeconds } from './processor-time.ts'
-
-export interface ProtocolBenchOptions {
-  readonly rounds: number
-  readonly seconds: number
-  readonly concurrencies?: readonly number[]
-  readonly withFastApi?: boolean
-  /** Where the server writes a processor profile when it ends; undefined: nowhere. */
-  readonly profileDirectory?: string | undefined
-  /** Measure only rows whose name contains this. */
-  readonly match?: string | undefined
-}
+import { medianOf, perProcessorSecond, profileEnvironment, runServiceBench, ServiceRows, verdict, type ServiceBenchOptions } from './service-rows.ts'
 
 /** Elements of the tensors: 64 B, and a picture of 3 x 224 x 224. */
 const SIZES = [{ name: '64 B', model: 'small', elements: 16 }, { name: '600 KB', model: 'large', elements: 150_528 }] as const
@@ -33,40 +20,21 @@ const CONCURRENCIES = [1, 8, 32]
 const GOALS = { binary: 1, largeJson: 3, largeGrpc: 1.5 }
 const MODEL_INFER = '/inference.GRPCInferenceService/ModelInfer'
 
-interface Sample extends LoadResult {
-  /** Processor seconds of the server for 1,000 requests. */
-  readonly cpuPerThousand: number
-}
-
-interface Row {
-  readonly name: string
-  readonly size: string
-  readonly concurrency: number
-  readonly samples: Sample[]
-}
-
 /** @returns the report, line by line */
-export async function protocolFigures({ rounds, seconds, concurrencies = CONCURRENCIES, withFastApi = true, profileDirectory, match = '' }: ProtocolBenchOptions): Promise<string[]> {
+export async function protocolFigures({ rounds, seconds, concurrencies = CONCURRENCIES, withFastApi = true, profileDirectory, match = '' }: ServiceBenchOptions): Promise<string[]> {
   await using repository = await TemporaryRepository.create(Object.fromEntries(SIZES.flatMap(({ model, elements }) => [
     [`${model}/config.pbtxt`, `backend: "identity"\nmax_batch_size: 64\ninput { name: "INPUT0" data_type: TYPE_FP32 dims: [ ${elements} ] }\noutput { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ ${elements} ] }\n`],
     [`${model}/1/.keep`, ''],
   ])))
-  const profile = profileDirectory === undefined ? {} : { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${profileDirectory}` }
-  const server = await startServerProcess([`--model-repository=${repository.path}`], { built: true, env: profile })
+  const server = await startServerProcess([`--model-repository=${repository.path}`], { built: true, env: profileEnvironment(profileDirectory) })
   const fastApi = withFastApi ? await startFastApi() : 'left out'
   const grpcJs = await startGrpcJs()
-  const rows: Row[] = []
+  const rows = new ServiceRows(seconds)
   try {
     const cases = SIZES.flatMap((size) => casesOf(size, server, grpcJs, typeof fastApi === 'string' ? undefined : fastApi)).filter(({ name, size }) => `${name} ${size}`.includes(match))
     for (let round = 0; round < rounds; round++) {
       for (const { name, size, processId, run } of cases) {
-        for (const concurrency of concurrencies) {
-          const row = rows.find((other) => other.name === name && other.size === size && other.concurrency === concurrency) ?? { name, size, concurrency, samples: [] }
-          if (row.samples.length === 0) rows.push(row)
-          const before = processorSeconds(processId)
-          const result = await run({ concurrency, warmupSeconds: seconds / 4, seconds })
-          row.samples.push({ ...result, cpuPerThousand: (processorSeconds(processId) - before) / result.total * 1000 })
-        }
+        for (const concurrency of concurrencies) await rows.measure({ name, size, concurrency }, () => processorSeconds(processId), run)
       }
     }
   } finally {
@@ -101,43 +69,25 @@ function casesOf({ name: size, model, elements }: typeof SIZES[number], server: 
   ]
 }
 
-function report(rows: readonly Row[], { rounds, seconds, fastApi }: { readonly rounds: number; readonly seconds: number; readonly fastApi: string | null }): string[] {
-  const median = (row: Row | undefined, value: (sample: Sample) => number) => [...row?.samples ?? []].map(value).sort((a, b) => a - b)[Math.floor((row?.samples.length ?? 0) / 2)] ?? NaN
-  const lines = [`${machineFacts()}; medians of ${rounds} rounds of ${seconds} s`, 'protocol        tensor  concurrency   requests/s     p50 ms     p99 ms   server CPU s / 1,000   client cores']
-  for (const row of rows) {
-    lines.push([
-      row.name.padEnd(15), row.size.padStart(6), String(row.concurrency).padStart(12), median(row, (s) => s.requestsPerSecond).toFixed(1).padStart(12), median(row, (s) => s.p50Milliseconds).toFixed(3).padStart(10),
-      median(row, (s) => s.p99Milliseconds).toFixed(3).padStart(10), median(row, (s) => s.cpuPerThousand).toFixed(3).padStart(22), median(row, (s) => s.generatorCores).toFixed(2).padStart(14),
-    ].join(' '))
-  }
-  for (const row of rows.filter(({ name }) => name === 'gRPC')) {
-    const other = rows.find((one) => one.name === 'grpc-js' && one.size === row.size && one.concurrency === row.concurrency)
+function report(rows: ServiceRows, { rounds, seconds, fastApi }: { readonly rounds: number; readonly seconds: number; readonly fastApi: string | null }): string[] {
+  const lines = [`${machineFacts()}; medians of ${rounds} rounds of ${seconds} s`, ...rows.table('protocol', 'the server')]
+  for (const row of rows.all.filter(({ name }) => name === 'gRPC')) {
+    const other = rows.find('grpc-js', row.size, row.concurrency)
     if (other === undefined) continue
-    const throughput = median(row, (s) => s.requestsPerSecond) / median(other, (s) => s.requestsPerSecond)
-    const perProcessorSecond = median(other, (s) => s.cpuPerThousand) / median(row, (s) => s.cpuPerThousand)
-    lines.push(`gRPC ${row.size}, concurrency ${row.concurrency}: over grpc-js as it comes: requests/s ${throughput.toFixed(2)}, throughput per processor second of the server ${perProcessorSecond.toFixed(2)}`
-      + (row.size === '600 KB' ? ` (goal >= ${GOALS.largeGrpc}): ${perProcessorSecond >= GOALS.largeGrpc ? 'met' : 'NOT MET'}` : ''))
+    const throughput = medianOf(row, (s) => s.requestsPerSecond) / medianOf(other, (s) => s.requestsPerSecond)
+    const ratio = perProcessorSecond(row, other)
+    lines.push(`gRPC ${row.size}, concurrency ${row.concurrency}: over grpc-js as it comes: requests/s ${throughput.toFixed(2)}, throughput per processor second of the server ${ratio.toFixed(2)}${verdict(ratio, row.size === '600 KB' ? GOALS.largeGrpc : null)}`)
   }
   if (fastApi !== null) return [...lines, `FastAPI: ${fastApi}`]
   for (const [name, goalOf] of [['binary', () => GOALS.binary], ['JSON', (size: string) => (size === '600 KB' ? GOALS.largeJson : null)]] as const) {
-    for (const row of rows.filter((one) => one.name === `HTTP ${name}`)) {
-      const other = rows.find((one) => one.name === `FastAPI ${name}` && one.size === row.size && one.concurrency === row.concurrency)
+    for (const row of rows.all.filter((one) => one.name === `HTTP ${name}`)) {
+      const other = rows.find(`FastAPI ${name}`, row.size, row.concurrency)
       if (other === undefined) continue
-      const ratio = median(other, (s) => s.cpuPerThousand) / median(row, (s) => s.cpuPerThousand)
-      const goal = goalOf(row.size)
-      lines.push(`HTTP ${name} ${row.size}, concurrency ${row.concurrency}: throughput per processor second of the server / FastAPI's: ${ratio.toFixed(2)}${goal === null ? '' : ` (goal >= ${goal}): ${ratio >= goal ? 'met' : 'NOT MET'}`}`)
+      const ratio = perProcessorSecond(row, other)
+      lines.push(`HTTP ${name} ${row.size}, concurrency ${row.concurrency}: throughput per processor second of the server / FastAPI's: ${ratio.toFixed(2)}${verdict(ratio, goalOf(row.size))}`)
     }
   }
   return lines
 }
 
-if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const { values } = parseArgs({ options: {
-    rounds: { type: 'string', default: '3' }, seconds: { type: 'string', default: '2' }, concurrency: { type: 'string', multiple: true }, without: { type: 'string' }, 'cpu-prof': { type: 'string' }, match: { type: 'string' },
-  } })
-  const lines = await protocolFigures({
-    rounds: Number(values.rounds), seconds: Number(values.seconds), withFastApi: values.without !== 'fastapi', profileDirectory: values['cpu-prof'], match: values.match,
-    ...(values.concurrency === undefined ? {} : { concurrencies: values.concurrency.map(Number) }),
-  })
-  for (const line of lines) process.stdout.write(`${line}\n`)
-}
+await runServiceBench(import.meta.url, protocolFigures)
