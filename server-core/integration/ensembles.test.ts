@@ -1,9 +1,12 @@
 /** Ensembles over real ONNX models and the decoupled repeat backend, through the front ends and the server. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { InferenceResponse, Tensor } from '../contract/inference.ts'
 import type { EnsembleGraph } from '../contract/ensemble.ts'
 import { consoleCommandHandlers, type ConsoleCaller } from '../frontends/console/console-commands.ts'
 import type { InferenceResult } from '../inference-server.ts'
+import { LogHub } from '../logger.ts'
 import { ServerError } from '../server-error.ts'
 import type { RunningServer } from '../start-server.ts'
 import { idleDevices, noSimulation } from '../testing/test-devices.ts'
@@ -13,6 +16,8 @@ import { onnxModel, type OnnxNodeSpec, type OnnxTensorSpec } from '../testing/on
 import { serveRepository, type ServedRepository } from '../testing/served-repository.ts'
 import { identityConfig } from '../testing/temporary-repository.ts'
 import { floatsOf, fp32, requestOf } from '../testing/test-server.ts'
+import { DEFAULT_TRACE_CONFIG } from '../tracing/trace-settings.ts'
+import { Tracer } from '../tracing/tracer.ts'
 
 const rows = (name: string, type: OnnxTensorSpec['type'] = 'FP32'): OnnxTensorSpec => ({ name, type, shape: ['batch', 2] })
 const one = (operator: string, inputs: readonly string[]): OnnxNodeSpec => ({ operator, inputs, outputs: ['O'] })
@@ -156,6 +161,22 @@ describe('over HTTP', () => {
     // The client has one connection; the server is asked directly for the others. One runs, one waits, the third is too many.
     const others = [1, 2].map(() => running.server.infer(requestOf('queued', [fp32('X', [1, 4], [1, 2, 3, 4])])))
     expect(await request()).toEqual({ status: 503, body: { error: "in ensemble 'queued', [request id: q] Exceeds maximum queue size" } })
+    await Promise.all(others)
+  })
+
+  it('ends the trace of a step that its queue refuses', async () => {
+    const file = join(served.repository.path, 'trace.json')
+    const tracer = new Tracer({ ...DEFAULT_TRACE_CONFIG, levels: ['TIMESTAMPS'], rate: 1, file }, new LogHub().logger('tracer'))
+    const trace = tracer.sample('queued')
+    const inputs = [fp32('X', [1, 4], [1, 2, 3, 4])]
+    const others = [1, 2].map(() => running.server.infer(requestOf('queued', inputs)))
+    const ended = new Promise((resolve) => { running.server.inferStream({ ...requestOf('queued', inputs), ...(trace === undefined ? {} : { trace }) }, { onResponse: () => {}, onError: () => {}, onDone: resolve }) })
+    expect(await ended).toMatchObject({ message: expect.stringContaining('Exceeds maximum queue size') as string })
+    trace?.end()
+    tracer.close()
+    const entries = JSON.parse(readFileSync(file, 'utf8')) as { id: number; model_name?: string; parent_id?: number; timestamps?: { name: string }[] }[]
+    expect(entries).toContainEqual({ id: 2, model_name: 'slow', model_version: 1, parent_id: 1 })
+    expect(entries.flatMap(({ id, timestamps = [] }) => (id === 2 ? timestamps.map(({ name }) => name) : []))).toEqual(['REQUEST_START', 'INFER_RESPONSE_COMPLETE', 'REQUEST_END'])
     await Promise.all(others)
   })
 

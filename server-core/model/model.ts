@@ -468,6 +468,7 @@ export class Model {
       leaveQueue()
       this.#leave()
       inTurn(() => {}, true)
+      if (trace !== undefined) traceEnded(trace, this.#options.clock.now())
       throw toServerError(error)
     }
     return { cancel: () => { if (!inflight.isSettled) this.#scheduler.cancel(inflight) } }
@@ -529,8 +530,11 @@ export class Model {
 
   /** Answers a request from the cache; what it costs to find nothing is counted with the response. @throws ServerError when the model stops */
   #lookUp(cache: ModelResponseCache, request: InferenceRequest, valid: ValidatedRequest, requestStart: number, handlers: InferenceStreamHandlers): CacheMiss | 'answered' {
-    if (this.#isStopping) throw stoppingError(request.id)
     const { clock } = this.#options
+    if (this.#isStopping) {
+      if (request.trace !== undefined) traceEnded(request.trace, clock.now())
+      throw stoppingError(request.id)
+    }
     const lookupStart = clock.now()
     const key = cache.keyOf(valid.inputs)
     const found = cache.lookup(key)

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gunzipSync, gzipSync, inflateSync, deflateSync } from 'node:zlib'
@@ -97,6 +98,28 @@ describe('the memory of outputs', () => {
     socket.destroy()
     await client.send({ path: '/v2/health/live' })
     expect(made.data.byteLength).toBe(BYTES)
+  })
+})
+
+describe('an answer that cannot be printed to its end', () => {
+  it('breaks off, so that its client does not wait for the rest', async () => {
+    const values = new Float32Array(3_000_000).map((_value, index) => 1 + index / 7)
+    big.current = { name: 'OUTPUT0', datatype: 'FP32', shape: [values.length], data: new Uint8Array(values.buffer) }
+    const { port } = frontend
+    const body = '{"inputs":[{"name":"INPUT0","datatype":"UINT8","shape":[1],"data":[1]}]}'
+    const ending = new Promise<string>((resolve, reject) => {
+      const request = httpRequest({ host: '127.0.0.1', port, path: '/v2/models/big/infer', method: 'POST' }, (response) => {
+        // As if somebody had given back what was not theirs, while the client has read nothing yet.
+        values.buffer.transfer(0)
+        response.on('error', (error: NodeJS.ErrnoException) => { resolve(error.code ?? error.message) })
+        response.on('end', () => { resolve('whole') })
+        response.resume()
+      })
+      request.on('error', reject)
+      request.end(body)
+    })
+    expect(await ending).toBe('ECONNRESET')
+    expect((await client.send({ path: '/v2/health/live' })).status).toBe(200)
   })
 })
 

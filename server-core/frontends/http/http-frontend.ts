@@ -110,6 +110,8 @@ class HttpFrontend {
       this.#log.error('unexpected error while answering a request', { path: exchange.request.url ?? '', cause })
     }
     const { response } = exchange
+    // Half an answer: a client that waits for the rest learns from the end of the connection that it does not come.
+    if (response.headersSent && !response.writableEnded) { response.destroy(); return }
     if (error instanceof UnsupportedEncodingError) response.setHeader('Accept-Encoding', 'gzip, deflate')
     if (error instanceof TooManyChunksError || error instanceof BodyTooLongError) response.shouldKeepAlive = false
     exchange.replyError(toServerError(error))
