@@ -13,12 +13,13 @@ import { MODEL_COMMANDS_USAGE, isModelCommand, modelCommand } from './model-comm
 import { HelpRequested, parseServeArguments, serveUsage } from './parse-arguments.ts'
 import { REPOSITORY_COMMANDS_USAGE, importCommand, sampleRepositoryCommand } from './repository-commands.ts'
 import { serve } from './serve.ts'
+import { TRUST_COMMAND_USAGE, trustCommand } from './trust-command.ts'
 import { userDataDirectory } from './user-data-directory.ts'
 
 const USAGE = `Usage: npu-console <command>
 
   serve    start the inference server (npu-console serve --help lists its flags)
-${MODEL_COMMANDS_USAGE}${INFER_COMMAND_USAGE}${DOCTOR_USAGE}${REPOSITORY_COMMANDS_USAGE}${CONFIG_COMMAND_USAGE}${CODE_COMMAND_USAGE}`
+${MODEL_COMMANDS_USAGE}${INFER_COMMAND_USAGE}${DOCTOR_USAGE}${REPOSITORY_COMMANDS_USAGE}${CONFIG_COMMAND_USAGE}${CODE_COMMAND_USAGE}${TRUST_COMMAND_USAGE}`
 
 const TERMINAL = {
   print: (text: string) => { process.stdout.write(`${text}\n`) },
@@ -53,6 +54,7 @@ async function main(args: readonly string[]): Promise<number> {
     }
   }
   if (command === 'code') return codeCommand(rest, process.env, TERMINAL)
+  if (command === 'trust') return trustCommand(rest, process.env, TERMINAL)
   if (isModelCommand(command)) return modelCommand(command, rest, TERMINAL)
   if (command === 'infer') return inferCommand(rest, TERMINAL)
   if (command === 'config') return configCommand(rest, process.env, TERMINAL)
