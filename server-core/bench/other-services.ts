@@ -16,12 +16,12 @@ export interface OtherService {
 /** The Python of the benches. */
 export function benchPython(): string { return process.env['PYTHON'] ?? 'python3' }
 
-/** As large as the allocator takes for what it gives back to the system at once (mallopt(3), M_MMAP_THRESHOLD), and for what it keeps at its end. */
+/** What glibc unmaps when it is freed, and what it leaves at the end of the heap (mallopt(3)); either alone changes nothing. Bytes. */
 const KEEPING_MEMORY = { MALLOC_MMAP_THRESHOLD_: String(32 << 20), MALLOC_TRIM_THRESHOLD_: String(128 << 20) }
 
 /**
  * @param options.keepsMemory tuned as few do: blocks of some hundred KB are kept for the next request. As glibc's allocator comes, whether it does so depends on
- *   the sizes that the process happened to free before, so that the same service needs a third of the time after one larger JSON body.
+ *   the sizes that the process happened to free before, so that the same service needs a quarter of the time after a larger JSON body.
  * @returns why there is none, where a package is missing
  */
 export async function startFastApi({ keepsMemory = false }: { readonly keepsMemory?: boolean } = {}): Promise<OtherService | string> {
