@@ -18,6 +18,7 @@ beforeAll(async () => {
   served = await serveRepository({
     'floats/config.pbtxt': identityConfig(), 'floats/1/x': '', 'text/config.pbtxt': pair('TYPE_STRING', '-1'), 'text/1/x': '',
     'long/config.pbtxt': pair('TYPE_INT64', '2, -1, -1'), 'long/1/x': '', 'half/config.pbtxt': pair('TYPE_FP16', '-1'), 'half/1/x': '',
+    'sequences/config.pbtxt': identityConfig('sequence_batching { }'), 'sequences/1/x': '',
   })
 })
 afterAll(async () => {
@@ -45,6 +46,14 @@ describe('npu-console infer', () => {
     expect(out).toMatch(/\| \[0, 1\] \| 2\.5 +\|/)
     expect(await run('floats')).toMatchObject({ code: 0, err: "input 'INPUT0' is not given: random values of shape [1, 4]" })
     expect((await run('text', '--input=INPUT0=ramp', '--shape=INPUT0=12')).out).toContain('2 more of 12')
+  })
+
+  it.each(['18446744073709551615', 'conversation "1"'])('sends a sequence with all digits of its id, or its text: %s', async (id) => {
+    const early = await run('sequences', `--sequence-id=${id}`)
+    expect([early.code, early.err]).toEqual([1, expect.stringContaining(`inference request for sequence ${id} to model 'sequences' must specify the START flag`)])
+    expect((await run('sequences', `--sequence-id=${id}`, '--sequence-start')).code).toBe(0)
+    expect((await run('sequences', `--sequence-id=${id}`, '--sequence-end')).code).toBe(0)
+    expect((await run('sequences', `--sequence-id=${id}`)).code).toBe(1)
   })
 
   it('takes arrays, with or without their batch, and writes them', async () => {

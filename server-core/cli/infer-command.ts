@@ -3,7 +3,7 @@ import type { InferenceRequest, ModelMetadata } from '../contract/inference.ts'
 import type { CommandOutput } from './config-command.ts'
 import { readInputs } from './infer-inputs.ts'
 import { responseJson, saveTensors, tensorTable } from './print-tensors.ts'
-import { runServerCommand, serverArguments } from './server-command.ts'
+import { runCommand, serverArguments } from './server-command.ts'
 import { UsageError } from './usage-error.ts'
 
 export const INFER_COMMAND_USAGE = `  infer MODEL [--model-version=N] [--input='NAME=VALUE']... [--shape='NAME=1,3,224,224']... [--output=NAME]... [--json] [--save=DIR]
@@ -14,7 +14,7 @@ export const INFER_COMMAND_USAGE = `  infer MODEL [--model-version=N] [--input='
 
 /** @returns the exit code */
 export function inferCommand(args: readonly string[], output: CommandOutput): Promise<number> {
-  return runServerCommand('infer', INFER_COMMAND_USAGE, args, output, () => infer(args, output))
+  return runCommand('infer', INFER_COMMAND_USAGE, args, output, () => infer(args, output))
 }
 
 async function infer(args: readonly string[], { print, printError }: CommandOutput): Promise<void> {

@@ -6,7 +6,7 @@ import { readModelConfig } from '../model-config/read-config.ts'
 import { ServerError, toServerError } from '../server-error.ts'
 import { textTable } from '../text-table.ts'
 import type { CommandOutput } from './config-command.ts'
-import { runServerCommand, serverArguments } from './server-command.ts'
+import { runCommand, serverArguments } from './server-command.ts'
 import { DEFAULT_SERVER } from './server-connection.ts'
 import { UsageError } from './usage-error.ts'
 
@@ -28,7 +28,7 @@ export function isModelCommand(command: string | undefined): command is string {
 
 /** @returns the exit code */
 export function modelCommand(command: string, args: readonly string[], output: CommandOutput): Promise<number> {
-  return runServerCommand(command, MODEL_COMMANDS_USAGE, args, output, async () => COMMANDS[command]?.(args, output))
+  return runCommand(command, MODEL_COMMANDS_USAGE, args, output, async () => COMMANDS[command]?.(args, output))
 }
 
 /** One entry of the repository index (protocol 5.4). Members other than the name are left out where there is nothing to say. */

@@ -1,4 +1,4 @@
-/** What commands against a running server have in common: their arguments and how they end. */
+/** What commands have in common: how they end, and the arguments of those against a running server. */
 import { parseArgs, type ParseArgsOptionsConfig } from 'node:util'
 import { toServerError } from '../server-error.ts'
 import type { CommandOutput } from './config-command.ts'
@@ -9,7 +9,7 @@ import { UsageError } from './usage-error.ts'
  * Runs a command and says how it failed.
  * @returns the exit code: 0, or what `act` answers; 1 after an error; 2 after wrong usage
  */
-export async function runServerCommand(command: string, usage: string, args: readonly string[], output: CommandOutput, act: () => Promise<number | void>): Promise<number> {
+export async function runCommand(command: string, usage: string, args: readonly string[], output: CommandOutput, act: () => Promise<number | void>): Promise<number> {
   try {
     if (args.includes('--help') || args.includes('-h')) {
       output.print(usage.trimEnd())
@@ -26,7 +26,7 @@ export async function runServerCommand(command: string, usage: string, args: rea
   }
 }
 
-/** `--server` and `--header`, which all of them take, beside their own. @throws UsageError, ServerError */
+/** `--server` and `--header`, which all against a server take, beside their own. @throws UsageError, ServerError */
 export function serverArguments(args: readonly string[], options: ParseArgsOptionsConfig) {
   let parsed
   try {

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { buffer as readAll } from 'node:stream/consumers'
+import { stringify } from 'lossless-json'
 import { DATA_TYPES, type DataType, type InferenceRequest, type InferenceResponse, type ParameterValue, type Tensor } from '../contract/inference.ts'
 import { ServerError } from '../server-error.ts'
 
@@ -45,7 +46,7 @@ export class ServerConnection {
    */
   async infer(request: InferenceRequest): Promise<InferenceResponse> {
     const { modelName, modelVersion, id, inputs, requestedOutputs, parameters, sequenceId, sequenceStart, sequenceEnd } = request
-    const header = Buffer.from(jsonWithIntegers({
+    const header = Buffer.from(stringify({
       ...(id === '' ? {} : { id }),
       parameters: {
         ...parameters, binary_data_output: true,
@@ -53,7 +54,7 @@ export class ServerConnection {
       },
       inputs: inputs.map(({ name, datatype, shape, data }) => ({ name, datatype, shape, parameters: { binary_data_size: data.byteLength } })),
       ...(requestedOutputs.length === 0 ? {} : { outputs: requestedOutputs.map((name) => ({ name, parameters: { binary_data: true } })) }),
-    }))
+    }) ?? '')
     const path = `/v2/models/${encodeURIComponent(modelName)}${modelVersion === '' ? '' : `/versions/${encodeURIComponent(modelVersion)}`}/infer`
     const body = Buffer.concat([header, ...inputs.map(({ data }) => data)])
     const { status, content, headerLength } = await this.#send('POST', path, body, 'application/octet-stream', { 'inference-header-content-length': String(header.length) })
@@ -95,11 +96,6 @@ interface Answer {
   readonly content: Buffer
   /** Bytes of the JSON before binary tensors; null: all is JSON. */
   readonly headerLength: number | null
-}
-
-/** JSON in which a bigint is a whole number of all its digits; JSON.stringify knows none. */
-function jsonWithIntegers(document: object): string {
-  return JSON.stringify(document, (_key, value: unknown) => (typeof value === 'bigint' ? `\u0000${value}` : value)).replaceAll(/"\\u0000(-?\d+)"/g, '$1')
 }
 
 /** The answer to an inference whose outputs were asked for as bytes. @throws ServerError INTERNAL where it is something else */

@@ -4,8 +4,9 @@ import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Logger } from '../logger.ts'
 import { RepositoryTrustFile } from '../model-repository/repository-trust.ts'
-import { ServerError, toServerError } from '../server-error.ts'
+import { ServerError } from '../server-error.ts'
 import type { CommandOutput } from './config-command.ts'
+import { runCommand } from './server-command.ts'
 import { UsageError } from './usage-error.ts'
 import { desktopDataDirectory } from './user-data-directory.ts'
 
@@ -15,39 +16,30 @@ export const TRUST_COMMAND_USAGE = `  trust PATH | --list | --revoke PATH [--dat
 `
 
 /** @returns the exit code: 0 done, 1 what could not be done, 2 usage */
-export async function trustCommand(args: readonly string[], environment: NodeJS.ProcessEnv, output: CommandOutput): Promise<number> {
-  try {
-    const { values, positionals } = parse(args)
-    const isList = values.list === true
-    const isRevoke = values.revoke === true
-    if (isList && isRevoke) throw new UsageError('--list and --revoke do not go together')
-    if (isList && positionals.length > 0) throw new UsageError('--list takes no PATH')
-    const [path] = positionals
-    if (!isList && (path === undefined || path === '' || positionals.length !== 1)) throw new UsageError('expected one PATH')
-    const dataDirectory = resolve(values['data-directory'] ?? desktopDataDirectory(environment))
-    const trust = await RepositoryTrustFile.open(dataDirectory, problemsTo(output))
-    if (path === undefined) {
-      for (const trusted of trust.report.trusted) output.print(trusted.path)
-      return 0
-    }
-    if (isRevoke) {
-      // A folder that is gone is still in the list, by the path that it had.
-      const real = await realpath(path).catch(() => resolve(path))
-      await trust.revoke(real)
-      output.print(`not trusted any more: ${real}\na running server keeps models that it has loaded: unload them there`)
-      return 0
-    }
+export function trustCommand(args: readonly string[], environment: NodeJS.ProcessEnv, output: CommandOutput): Promise<number> {
+  return runCommand('trust', TRUST_COMMAND_USAGE, args, output, () => changeTrust(args, environment, output))
+}
+
+async function changeTrust(args: readonly string[], environment: NodeJS.ProcessEnv, output: CommandOutput): Promise<void> {
+  const { values, positionals } = parse(args)
+  const isList = values.list === true
+  const isRevoke = values.revoke === true
+  if (isList && isRevoke) throw new UsageError('--list and --revoke do not go together')
+  if (isList && positionals.length > 0) throw new UsageError('--list takes no PATH')
+  const [path] = positionals
+  if (!isList && (path === undefined || path === '' || positionals.length !== 1)) throw new UsageError('expected one PATH')
+  const trust = await RepositoryTrustFile.open(resolve(values['data-directory'] ?? desktopDataDirectory(environment)), problemsTo(output))
+  if (path === undefined) {
+    for (const trusted of trust.report.trusted) output.print(trusted.path)
+  } else if (isRevoke) {
+    // A folder that is gone is still in the list, by the path that it had.
+    const real = await realpath(path).catch(() => resolve(path))
+    await trust.revoke(real)
+    output.print(`not trusted any more: ${real}\na running server keeps models that it has loaded: unload them there`)
+  } else {
     const real = await realpath(path).catch((cause: unknown) => { throw new ServerError('NOT_FOUND', `there is no '${path}'`, { cause }) })
     await trust.trust(real)
     output.print(`trusted: ${real}\na running server loads what it refused before when it is asked again`)
-    return 0
-  } catch (error) {
-    if (error instanceof UsageError) {
-      output.printError(`npu-console trust: ${error.message}\n${TRUST_COMMAND_USAGE}`)
-      return 2
-    }
-    output.printError(`npu-console trust: ${toServerError(error).message}`)
-    return 1
   }
 }
 
